@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "nd/result.hpp"
+
+namespace nd::formats {
+
+enum class NodeKind { null, scalar, sequence, mapping };
+
+/// One node of a parsed document, whatever its format. Scalars keep their text; scalar.hpp types them by one table.
+/// Aliases are expanded (within the size limit). Duplicate keys never get here: the parsers refuse them.
+struct ConfigNode {
+  NodeKind kind = NodeKind::null;
+  std::string text;      ///< of a scalar, as written (JSON/TOML: canonical spelling)
+  bool quoted = false;   ///< a quoted scalar is a string whatever it looks like
+  SourceRef where;       ///< file, line, column; path = dotted path from the root
+  std::vector<ConfigNode> items;                             ///< of a sequence
+  std::vector<std::pair<std::string, ConfigNode>> members;   ///< of a mapping, in document order
+
+  [[nodiscard]] bool is_mapping() const { return kind == NodeKind::mapping; }
+  [[nodiscard]] bool is_sequence() const { return kind == NodeKind::sequence; }
+  [[nodiscard]] bool is_scalar() const { return kind == NodeKind::scalar; }
+  [[nodiscard]] bool is_null() const { return kind == NodeKind::null; }
+  /// The member of a mapping, or nullptr.
+  [[nodiscard]] const ConfigNode* find(std::string_view key) const;
+};
+
+/// Limits that keep hostile documents from eating the machine.
+struct ParseLimits {
+  std::size_t max_bytes = 64U << 20U;
+  std::size_t max_nodes = 2'000'000;
+  int max_depth = 128;
+};
+
+/// Parse one document. `file` names it in positions. Errors: syntax, duplicate_key, out_of_range (limits).
+[[nodiscard]] Result<ConfigNode> parse_yaml(std::string_view text, const std::string& file, const ParseLimits& limits = {});
+[[nodiscard]] Result<ConfigNode> parse_json(std::string_view text, const std::string& file, const ParseLimits& limits = {});
+[[nodiscard]] Result<ConfigNode> parse_toml(std::string_view text, const std::string& file, const ParseLimits& limits = {});
+
+/// Reads a regular file. Errors: io (missing, unreadable, a directory), syntax (binary, not UTF-8, empty), out_of_range (too large).
+[[nodiscard]] Result<std::string> read_text_file(const std::string& path, const ParseLimits& limits = {});
+/// Reads and parses by suffix (.yaml .yml .json .toml), else by content.
+[[nodiscard]] Result<ConfigNode> read_document(const std::string& path, const ParseLimits& limits = {});
+
+}  // namespace nd::formats
