@@ -81,6 +81,10 @@ struct ResolvedRun {
 [[nodiscard]] const char* to_text(OptimizerKind kind);
 [[nodiscard]] const char* to_text(Origin::Kind kind);
 
+/// The profile with what the run itself states in place of the framework's habit: flash attention, stored weight width
+/// (4 bytes: the weights are the main copy), expert imbalance.
+[[nodiscard]] FrameworkProfile effective_profile(FrameworkProfile profile, const RunSpec& spec);
+
 /// Fills in what is not stated and checks the rest against the model; every problem at once. The degrees of
 /// `strategy` are the stated ones (1 when absent; dp = what is left of devices).
 [[nodiscard]] Result<ResolvedRun> resolve_run(const RunSpec& spec, const ResolvedModel& model, const FrameworkProfile& profile);
