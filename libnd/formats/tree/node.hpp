@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,7 +21,8 @@ struct ConfigNode {
   NodeKind kind = NodeKind::null;
   std::string text;      ///< of a scalar, as written (JSON/TOML: canonical spelling)
   bool quoted = false;   ///< a quoted scalar is a string whatever it looks like
-  SourceRef where;       ///< file, line, column; path = dotted path from the root
+  SourceRef where;       ///< file, line, column (in characters); path = dotted path from the root, "a.b[2].c"
+  int key_line = 0, key_column = 0;  ///< of the key when the node is a member of a mapping
   std::vector<ConfigNode> items;                             ///< of a sequence
   std::vector<std::pair<std::string, ConfigNode>> members;   ///< of a mapping, in document order
 
@@ -30,11 +32,13 @@ struct ConfigNode {
   [[nodiscard]] bool is_null() const { return kind == NodeKind::null; }
   /// The member of a mapping, or nullptr.
   [[nodiscard]] const ConfigNode* find(std::string_view key) const;
+  /// `where` moved to the key of this member; `where` itself when there is no key.
+  [[nodiscard]] SourceRef key_where() const;
 };
 
 /// Limits that keep hostile documents from eating the machine.
 struct ParseLimits {
-  std::size_t max_bytes = 64U << 20U;
+  std::size_t max_bytes = 64U << 20U;  ///< of the file; all texts, keys and paths of the tree together may take four times that
   std::size_t max_nodes = 2'000'000;
   int max_depth = 128;
 };
