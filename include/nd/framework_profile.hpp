@@ -59,6 +59,10 @@ struct MemoryProfile {
   double reserve_factor_single = 1.12, reserve_constant_single_gib = 0.65;
   double reserve_factor = 1.22, reserve_constant_gib = 2.5;
   double model_error = 0.05;       ///< relative error of the allocated peak, decides fits / tight
+  // Habits of some versions.
+  bool interleaved_forwards_first = false;   ///< interleaved schedule with m = pp runs every forward first (Megatron-core up to 0.8)
+  bool accumulates_whole_gradients = false;  ///< micro-batches but the last skip the reduction: whole 16-bit gradients stay alive (FSDP1 no_sync)
+  double mask_creation_bytes = 0;            ///< bytes per element of an s x s mask made before the first step (MindSpeed hybrid CP: 6)
   friend bool operator==(const MemoryProfile&, const MemoryProfile&) = default;
 };
 
@@ -89,6 +93,7 @@ struct TimeProfile {
   double optimizer_bytes = 32;     ///< read and written per sharded parameter
   std::string attention_kernel = "flash2";  ///< key of ComputeModel::attention_fraction
   bool supports_overlap_p2p = false;
+  bool overlap_gather = true;      ///< with overlap_gradient: updated weights are gathered behind the next step's first forward
   friend bool operator==(const TimeProfile&, const TimeProfile&) = default;
 };
 

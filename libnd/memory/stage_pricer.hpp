@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "layout/layout.hpp"
+#include "memory/fit_test.hpp"
+#include "memory/items.hpp"
+#include "memory/stage_content.hpp"
+#include "memory/state_bytes.hpp"
+#include "nd/memory.hpp"
+
+namespace nd::memory {
+
+/// All that the price of a stage depends on.
+struct StageInput {
+  const Scenario& scenario;
+  const ParallelConfig& config;
+  const ShapeSummary& shape;
+  const StateRates& rates;
+  const ReserveRule& reserve;
+  std::span<const layout::Chunk> chunks;
+  int stage = 0;
+};
+
+/// Price of a stage, with what its ledger needs. Reused between candidates: `counts` and `chunk_bytes` keep their storage.
+struct StagePrice {
+  StageMemory memory;
+  ItemBytes items;             ///< at the peak instant
+  bool keeps_activations = false, has_moments = false;  ///< at the peak instant
+  double trained_elements = 0; ///< adapter elements of the stage on one rank
+  StageContent content;
+  std::vector<double> chunk_bytes;  ///< kept bytes of one micro-batch, by chunk
+  std::vector<double> counts;       ///< micro-batches kept, by chunk
+};
+
+/// Fills `out` with the stage's memory at its peak instant. docs/cost_model_memory.md#memory-instants.
+void price_stage(const StageInput& input, ReadingTime reading, StagePrice& out);
+
+}  // namespace nd::memory
