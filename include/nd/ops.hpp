@@ -41,7 +41,7 @@ struct ParameterBlock {
   double model_elements = 0;  ///< of the whole model (unsharded)
   double active_elements = 0; ///< of the whole model, touched by one token
   double largest_tensor = 0;  ///< elements of the largest single tensor of the block on this rank
-  bool matrix = true;         ///< two-dimensional (Muon keeps one state for it)
+  bool matrix = true;         ///< a hidden-layer matrix: Muon keeps one state for it (tables, vectors: false, they stay with AdamW)
   bool expert_products = false;
 };
 
@@ -85,6 +85,7 @@ struct CollectiveWork {
   GroupKind group = GroupKind::tp;
   double bytes = 0;             ///< S: the full (gathered) buffer of one rank; all-to-all: what one rank sends and keeps
   double forward = 1, backward = 1;  ///< how often in the forward / backward pass
+  bool regather = false;        ///< gathers a saved shard again for the weight gradient; runs beside the input-gradient product
 };
 
 /// A tensor kept from forward to backward, on one rank for one micro-batch.
@@ -134,7 +135,7 @@ struct ParameterCount {
   std::int64_t total = 0;    ///< text body without MTP blocks
   std::int64_t active = 0;   ///< elements one token touches (k of E experts; tables count)
   std::int64_t mtp = 0;      ///< of all MTP blocks, without copies of table and head
-  std::int64_t embedding = 0, head = 0;
+  std::int64_t embedding = 0, head = 0;  ///< the two tables; a tied head is 0
   std::vector<std::int64_t> per_kind;  ///< of one layer, by kind index
   friend bool operator==(const ParameterCount&, const ParameterCount&) = default;
 };

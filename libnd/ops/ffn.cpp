@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "ops/table.hpp"
+
+namespace nd::ops {
+
+// Gated: gate, up and product 2 bytes each; an eager SiLU adds its own result. Plain: input and output of the activation.
+// The last product is what the down-projection reads; all but the plain inputs can be made again from them.
+ActivationBytes activation_bytes(const OpContext& c) {
+  const double all = (c.ffn().gated ? c.memory().swiglu_bytes : c.memory().gelu_bytes) * c.width_scale;
+  const double inputs = std::min(all, (c.ffn().gated ? 2.0 : 1.0) * c.width);
+  return {inputs, all - inputs};
+}
+
+// Without a gate there are two instead of three matrices, so 4 of the 6 bytes.
+double ffn_working_set(const OpContext& c, double columns) {
+  const double per_column = c.memory().layer_working_set_ffn * c.width_scale * (c.ffn().gated ? 1.0 : 4.0 / 6.0);
+  return per_column * columns * c.tokens / c.t;
+}
+
+// Parameters 3hf (gated) or 2hf over tp, the first bias over tp, the second on every rank. FLOPs 2*T*h*f/t per matrix.
+// Moved by the activation: 6 bytes per column (reads gate and up, writes the product), 4 without a gate.
+void add_dense_ffn(const OpContext& c, LedgerBuilder& out) {
+  const FfnSpec& f = c.ffn();
+  const double width = static_cast<double>(f.width);
+  const double first = f.gated ? 2.0 * width : width;  // gate and up are one product
+  out.parameters({.op = "ffn in", .sharding = ParameterClass::tensor, .elements = c.hidden * first, .divisor = c.t});
+  out.parameters({.op = "ffn out", .sharding = ParameterClass::tensor, .elements = width * c.hidden, .divisor = c.t});
+  if (f.bias) {
+    out.parameters({.op = "ffn in bias", .sharding = ParameterClass::tensor, .elements = first, .divisor = c.t, .matrix = false});
+    out.parameters({.op = "ffn out bias", .elements = c.hidden, .matrix = false});
+  }
+  out.gemm({.op = "ffn in", .m = c.tokens, .n = first / c.t, .k = c.hidden});
+  out.gemm({.op = "ffn out", .m = c.tokens, .n = c.hidden, .k = width / c.t});
+
+  const Selective again = c.memory().selective_drops_activation ? Selective::again : Selective::keep;
+  const ActivationBytes saved = activation_bytes(c);
+  const double columns = c.tokens * width / c.t;
+  out.saved("ffn", "activation inputs", saved.inputs * columns);
+  out.saved("ffn", "activation output", saved.outputs * columns, again);
+  out.stream("ffn activation", (f.gated ? 3.0 : 2.0) * c.width * columns, again);
+  out.working_set(ffn_working_set(c, width));
+  add_tensor_parallel_pair(c, out, "ffn", c.hidden_bytes());
+}
+
+}  // namespace nd::ops

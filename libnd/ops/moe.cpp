@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "ops/table.hpp"
+
+namespace nd::ops {
+namespace {
+
+/// Tokens times experts per token that one rank computes, h wide: the k copies of the rank's tokens. The tp ranks share
+/// the tokens; expert tensor parallelism gathers them again. Buffers padded to a capacity fix the load of every rank, so the
+/// imbalance of the busiest one cannot add to the padding; with all experts on the rank nothing is unbalanced.
+struct Routed {
+  double rows = 0;       ///< computed, padding included
+  double sent_rows = 0;  ///< leave the rank: before padding, not gathered over the expert's tensor ranks
+};
+
+Routed routed(const OpContext& c) {
+  const double copies = c.tokens * static_cast<double>(c.ffn().experts_per_token);
+  const double imbalance = c.shape.ep > 1 ? c.run.expert_imbalance : 1.0;
+  const double load = std::max(c.run.capacity_factor, imbalance);
+  const double shared = c.shape.etp / c.t;
+  return {copies * shared * load, c.shape.sequence_parallel ? copies / c.t : copies * shared};
+}
+
+}  // namespace
+
+// h*E weights on every rank, logits and probabilities in fp32: 8 bytes per expert and token.
+void add_router(const OpContext& c, LedgerBuilder& out) {
+  const double experts = static_cast<double>(c.ffn().experts);
+  const double own_tokens = c.tokens / c.sigma;
+  out.parameters({.op = "router", .elements = c.hidden * experts});
+  if (c.ffn().router_bias) out.parameters({.op = "router bias", .elements = experts, .matrix = false});
+  out.gemm({.op = "router", .kind = GemmClass::router, .m = own_tokens, .n = experts, .k = c.hidden});
+  constexpr double kRouterBytes = 8;
+  out.saved("router", "logits and probabilities", kRouterBytes * experts * own_tokens);
+  out.stream("router", kRouterBytes * experts * own_tokens);
+}
+
+// E experts of 3*h*f_e (gated) or 2*h*f_e over ep*etp. A local expert multiplies rows / (E/ep) rows.
+// Saved: the k dispatched inputs 2hk, the activation's tensors, the k outputs 2hk before they are summed.
+void add_experts(const OpContext& c, LedgerBuilder& out) {
+  const FfnSpec& f = c.ffn();
+  const double experts = static_cast<double>(f.experts), width = static_cast<double>(f.expert_width);
+  const double first = f.gated ? 2.0 * width : width;
+  const double etp = c.shape.etp, ep = c.shape.ep;
+  const double share = static_cast<double>(f.experts_per_token) / experts;
+  const auto block = [&](std::string_view op, double elements, double divisor, bool matrix) {
+    ParameterBlock out_block;
+    out_block.op = op;
+    out_block.sharding = ParameterClass::expert;
+    out_block.elements = elements / divisor;
+    out_block.model_elements = elements;
+    out_block.active_elements = elements * share;
+    out_block.largest_tensor = out_block.elements;  // grouped: one tensor for all local experts
+    out_block.matrix = matrix;
+    out_block.expert_products = matrix;
+    out.finished_block(out_block);
+  };
+  block("experts in", experts * c.hidden * first, ep * etp, true);
+  block("experts out", experts * width * c.hidden, ep * etp, true);
+  if (f.expert_bias) {
+    block("experts in bias", experts * first, ep * etp, false);
+    block("experts out bias", experts * c.hidden, ep, false);
+  }
+
+  const double rows = routed(c).rows;
+  const double local_experts = experts / ep;
+  const double rows_per_expert = rows / local_experts;
+  out.gemm({.op = "experts in", .kind = GemmClass::expert, .count = local_experts, .m = rows_per_expert, .n = first / etp, .k = c.hidden});
+  out.gemm({.op = "experts out", .kind = GemmClass::expert, .count = local_experts, .m = rows_per_expert, .n = c.hidden, .k = width / etp});
+
+  const Selective again = c.memory().selective_drops_activation ? Selective::again : Selective::keep;
+  const ActivationBytes saved = activation_bytes(c);
+  const double columns = rows * width / etp;
+  out.saved("experts", "dispatched inputs", rows * c.hidden * c.width);
+  out.saved("experts", "activation inputs", saved.inputs * columns);
+  out.saved("experts", "activation output", saved.outputs * columns, again);
+  out.saved("experts", "expert outputs", rows * c.hidden * c.width);
+  out.stream("expert activation", (f.gated ? 3.0 : 2.0) * c.width * columns, again, true);
+  out.working_set(ffn_working_set(c, columns / c.tokens * c.t));
+}
+
+// Permute, unpermute and weighted sum move 12 bytes per element of a routed row (times what the framework leaves unfused).
+// All-to-all dispatchers send k rows per token each way; gathering ones collect the hidden states of the whole expert group
+// and scatter sums back, and keep the gathered states. Expert tensor parallelism gathers and scatters over its ranks.
+void add_dispatch(const OpContext& c, LedgerBuilder& out) {
+  const Routed rows = routed(c);
+  const double ep = c.shape.ep, etp = c.shape.etp;
+  const bool gathers = c.memory().dispatcher == Dispatcher::all_gather;
+  out.stream("permute", 6.0 * rows.rows * c.hidden * c.width, Selective::keep, true);
+
+  const double own_states = c.hidden_bytes() / c.sigma;
+  double gathered = rows.sent_rows * c.hidden * c.width;
+  if (gathers) {
+    gathered = ep * own_states;
+    if (c.shape.ep > 1) {
+      out.saved("dispatch", "gathered hidden states", gathered);
+      out.collective({.op = "dispatch", .kind = CollectiveKind::all_gather, .group = GroupKind::ep, .bytes = gathered});
+      out.collective({.op = "combine", .kind = CollectiveKind::reduce_scatter, .group = GroupKind::ep, .bytes = gathered});
+    }
+  } else if (c.shape.ep > 1) {
+    out.collective({.op = "dispatch", .kind = CollectiveKind::all_to_all, .group = GroupKind::ep, .bytes = gathered});
+    out.collective({.op = "combine", .kind = CollectiveKind::all_to_all, .group = GroupKind::ep, .bytes = gathered});
+  }
+  if (c.shape.etp == 1) return;
+  if (c.shape.sequence_parallel) {
+    out.collective({.op = "expert tensor gather", .kind = CollectiveKind::all_gather, .group = GroupKind::etp, .bytes = etp * gathered});
+    out.collective({.op = "expert tensor scatter", .kind = CollectiveKind::reduce_scatter, .group = GroupKind::etp, .bytes = etp * gathered});
+  } else {
+    out.collective({.op = "expert tensor sum", .kind = CollectiveKind::all_reduce, .group = GroupKind::etp, .bytes = c.hidden_bytes()});
+  }
+}
+
+// Dense feed-forward networks every token passes, split over tp like one; the optional gate is h elements.
+void add_shared_experts(const OpContext& c, LedgerBuilder& out) {
+  const FfnSpec& f = c.ffn();
+  const double count = static_cast<double>(f.shared_experts);
+  const double width = count * static_cast<double>(f.shared_width);
+  const double first = f.gated ? 2.0 * width : width;
+  out.parameters({.op = "shared in", .sharding = ParameterClass::tensor, .elements = c.hidden * first, .divisor = c.t, .tensors = count});
+  out.parameters({.op = "shared out", .sharding = ParameterClass::tensor, .elements = width * c.hidden, .divisor = c.t, .tensors = count});
+  out.gemm({.op = "shared in", .m = c.tokens, .n = first / c.t, .k = c.hidden});
+  out.gemm({.op = "shared out", .m = c.tokens, .n = c.hidden, .k = width / c.t});
+  if (f.shared_gate) {
+    out.parameters({.op = "shared gate", .elements = c.hidden, .matrix = false});
+    out.saved("shared experts", "ungated output", c.hidden_bytes() / c.sigma);
+    out.stream("shared gate", 2.0 * c.hidden_bytes() / c.sigma);
+  }
+  const Selective again = c.memory().selective_drops_activation ? Selective::again : Selective::keep;
+  const ActivationBytes saved = activation_bytes(c);
+  const double columns = c.tokens * width / c.t;
+  out.saved("shared experts", "activation inputs", saved.inputs * columns);
+  out.saved("shared experts", "activation output", saved.outputs * columns, again);
+  out.stream("shared activation", (f.gated ? 3.0 : 2.0) * c.width * columns, again);
+  out.working_set(ffn_working_set(c, width));
+  add_tensor_parallel_pair(c, out, "shared experts", c.hidden_bytes());
+}
+
+}  // namespace nd::ops
