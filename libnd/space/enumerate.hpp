@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "nd/search_space.hpp"
+#include "space/context.hpp"
+
+namespace nd::space {
+
+/// What became of the combinations. A combination that already fails on its first degrees counts once, not once for every
+/// completion. enumerated = legal + the sum of `rejected`.
+struct SpaceCounts {
+  std::int64_t enumerated = 0, legal = 0;
+  std::array<std::int64_t, kRejectionCount> rejected{};
+  /// First combination that was rejected for the reason; later degrees are still 1.
+  std::array<std::optional<ParallelConfig>, kRejectionCount> example{};
+};
+
+/// Called for every legal strategy; false ends the enumeration.
+using StrategySink = std::function<bool(const ParallelConfig&)>;
+
+/// Visits the legal strategies of `space` in the order of its values, first dimension outermost. Deterministic.
+/// What is no dimension (the context-parallel algorithm) comes from the run.
+SpaceCounts enumerate(const SpaceContext& context, const SearchSpace& space, const StrategySink& sink);
+
+/// The first rule that `config` breaks.
+[[nodiscard]] std::optional<Rejection> violation(const SpaceContext& context, const ParallelConfig& config);
+
+}  // namespace nd::space
