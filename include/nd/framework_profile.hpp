@@ -59,6 +59,11 @@ struct MemoryProfile {
   double reserve_factor_single = 1.12, reserve_constant_single_gib = 0.65;
   double reserve_factor = 1.22, reserve_constant_gib = 2.5;
   double model_error = 0.05;       ///< relative error of the allocated peak, decides fits / tight
+  // Instants and habits that only some frameworks have.
+  double working_set_layers = 1.0;       ///< layers whose backward working set is alive at once
+  double recompute_input_bytes = 2;      ///< per hidden element and token of the input a fully recomputed layer keeps
+  bool boundary_gradients_kept = false;  ///< frozen base under FSDP1: hidden gradients of all layers live to the end of the backward
+  double fsdp_table_bytes = 0;           ///< FSDP2: gathered weight and gradient of the embedding table, bytes per element / tp
   // Habits of some versions.
   bool interleaved_forwards_first = false;   ///< interleaved schedule with m = pp runs every forward first (Megatron-core up to 0.8)
   bool accumulates_whole_gradients = false;  ///< micro-batches but the last skip the reduction: whole 16-bit gradients stay alive (FSDP1 no_sync)
@@ -93,6 +98,7 @@ struct TimeProfile {
   double optimizer_bytes = 32;     ///< read and written per sharded parameter
   std::string attention_kernel = "flash2";  ///< key of ComputeModel::attention_fraction
   bool supports_overlap_p2p = false;
+  double dequantisation_bytes = 0;       ///< HBM bytes per parameter and pass to unpack a quantised frozen base
   bool overlap_gather = true;      ///< with overlap_gradient: updated weights are gathered behind the next step's first forward
   friend bool operator==(const TimeProfile&, const TimeProfile&) = default;
 };
@@ -112,7 +118,9 @@ struct CapabilityProfile {
 
 /// Facts about one version of one trainer; data/frameworks/<name>.yaml. Immutable after loading.
 struct FrameworkProfile {
-  std::string name, version, title;
+  std::string name;
+  std::string version;  ///< the version whose figures these are, which may be older than the one asked for
+  std::string title;
   CapabilityProfile can;
   MemoryProfile memory;
   TimeProfile time;

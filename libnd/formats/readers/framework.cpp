@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/readers/framework.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "core/text.hpp"
+#include "formats/figure.hpp"
+#include "formats/tree/map_reader.hpp"
+#include "formats/tree/scalar.hpp"
+#include "run/profile_fields.hpp"
+
+namespace nd::formats {
+namespace {
+
+/// The texts of an enum, in order of its values.
+template <class Enum, std::size_t N>
+std::optional<Enum> parse_enum(const ConfigNode& node, const std::array<Enum, N>& all, std::string& hint) {
+  std::vector<std::string> known;
+  for (const Enum value : all) {
+    known.emplace_back(to_text(value));
+    if (node.text == known.back()) return value;
+  }
+  hint = core::name_hint(node.text, known);
+  return std::nullopt;
+}
+std::optional<Dispatcher> parse(const ConfigNode& node, Dispatcher, std::string& hint) {
+  return parse_enum(node, std::array{Dispatcher::all_gather, Dispatcher::all_to_all, Dispatcher::deduplicating}, hint);
+}
+std::optional<OptimizerTemporary> parse(const ConfigNode& node, OptimizerTemporary, std::string& hint) {
+  using enum OptimizerTemporary;
+  return parse_enum(node, std::array{none, largest_tensor, all_gradients}, hint);
+}
+std::optional<DataParallelStyle> parse(const ConfigNode& node, DataParallelStyle, std::string& hint) {
+  using enum DataParallelStyle;
+  return parse_enum(node, std::array{megatron, fsdp, fsdp2, deepspeed, mindspore}, hint);
+}
+std::optional<double> parse(const ConfigNode& node, double, std::string& hint) {
+  hint = "a number that is not negative";
+  const auto value = as_real(node);
+  if (!value || *value < 0) return std::nullopt;
+  return value;
+}
+std::optional<bool> parse(const ConfigNode& node, bool, std::string& hint) {
+  hint = "true or false";
+  return as_boolean(node);
+}
+std::optional<std::int64_t> parse(const ConfigNode& node, std::int64_t, std::string& hint) {
+  hint = "a whole number that is not negative";
+  const auto value = as_integer(node);
+  if (!value || *value < 0) return std::nullopt;
+  return value;
+}
+std::optional<int> parse(const ConfigNode& node, int, std::string& hint) {
+  const auto value = parse(node, std::int64_t{}, hint);
+  if (!value || *value > 1'000'000) return std::nullopt;
+  return static_cast<int>(*value);
+}
+std::optional<std::string> parse(const ConfigNode& node, const std::string&, std::string& hint) {
+  hint = "a text";
+  return as_string(node);
+}
+
+/// Puts the figures of one section ("memory") over those of `profile`.
+class Overlay {
+ public:
+  Overlay(const Citations& citations, std::vector<Diagnostic>& sink) : citations_(citations), sink_(sink) {}
+
+  /// `reader` is at a mapping that may hold memory, time and capabilities.
+  void apply(MapReader& reader, FrameworkProfile& profile) {
+    section(reader, "memory", run::memory_fields(), profile.memory, profile);
+    section(reader, "time", run::time_fields(), profile.time, profile);
+    apply_capabilities(reader, profile);
+  }
+  void apply_capabilities(MapReader& reader, FrameworkProfile& profile) {
+    section(reader, "capabilities", run::capability_fields(), profile.can, profile);
+  }
+
+ private:
+  template <class Section>
+  void section(MapReader& reader, const char* name, std::span<const run::ProfileField<Section>> table, Section& target,
+               FrameworkProfile& profile) {
+    const ConfigNode* node = reader.child(name);
+    if (node == nullptr) return;
+    if (!node->is_mapping()) {
+      sink_.push_back(make_diagnostic(Errc::wrong_type, node->where, "must be a mapping of figures"));
+      return;
+    }
+    for (const auto& [key, value] : node->members) {
+      const auto row = std::find_if(table.begin(), table.end(), [&](const auto& field) { return field.name == key; });
+      if (row == table.end()) {
+        std::vector<std::string> known;
+        for (const auto& field : table) known.emplace_back(field.name);
+        sink_.push_back(make_diagnostic(Errc::unknown_key, value.where, "unknown key '" + key + "'", core::name_hint(key, known)));
+        continue;
+      }
+      const auto figure = read_figure(value, citations_, sink_);
+      if (!figure) continue;
+      if (assign(*row, *figure->value, target)) profile.sources.insert_or_assign(std::string(name) + "." + key, figure->source);
+    }
+  }
+
+  template <class Section>
+  bool assign(const run::ProfileField<Section>& field, const ConfigNode& node, Section& target) {
+    return std::visit(
+        [&](auto member) {
+          using Value = std::remove_reference_t<decltype(target.*member)>;
+          std::string hint;
+          std::optional<Value> value;
+          if (node.is_scalar()) value = parse(node, Value{}, hint);
+          if (!value) {
+            sink_.push_back(make_diagnostic(Errc::wrong_type, node.where, "'" + node.text + "' cannot be read", hint));
+            return false;
+          }
+          target.*member = *std::move(value);
+          return true;
+        },
+        field.member);
+  }
+
+  const Citations& citations_;
+  std::vector<Diagnostic>& sink_;
+};
+
+bool same_name(std::string_view a, std::string_view b) { return core::canonical_name(a) == core::canonical_name(b); }
+
+/// "r1.10.rc2" -> "r", 1, 10, "rc", 2.
+std::vector<std::string> version_parts(std::string_view version) {
+  std::vector<std::string> parts;
+  char previous = 0;  // 'd' after a digit, 'a' after a letter
+  for (const char c : core::canonical_name(version)) {
+    const auto byte = static_cast<unsigned char>(c);
+    const char kind = std::isdigit(byte) != 0 ? 'd' : std::isalpha(byte) != 0 ? 'a' : '\0';
+    if (kind != '\0') {
+      if (kind != previous) parts.emplace_back();
+      parts.back() += c;
+    }
+    previous = kind;
+  }
+  return parts;
+}
+
+bool is_number(const std::string& part) { return std::isdigit(static_cast<unsigned char>(part.front())) != 0; }
+
+int sign(bool less, bool greater) { return less ? -1 : greater ? 1 : 0; }
+
+/// A missing part counts as a release: above a word ("rc"), equal to a zero, below another number.
+int compare_part(const std::string* a, const std::string* b) {
+  if (a == nullptr) return -compare_part(b, nullptr);
+  if (b == nullptr) {
+    if (!is_number(*a)) return -1;
+    return core::parse_integer(*a).value_or(0) == 0 ? 0 : 1;
+  }
+  if (is_number(*a) != is_number(*b)) return is_number(*a) ? 1 : -1;
+  if (!is_number(*a)) return sign(*a < *b, *a > *b);
+  const auto x = core::parse_integer(*a).value_or(0);
+  const auto y = core::parse_integer(*b).value_or(0);
+  return sign(x < y, x > y);
+}
+
+std::string family(const std::vector<std::string>& parts) {
+  return parts.empty() || is_number(parts.front()) ? std::string() : parts.front();
+}
+
+}  // namespace
+
+int compare_versions(std::string_view a, std::string_view b) {
+  const auto x = version_parts(a);
+  const auto y = version_parts(b);
+  if (x.empty() || y.empty() || family(x) != family(y)) return 2;
+  for (std::size_t i = 0; i < std::max(x.size(), y.size()); ++i) {
+    const int order = compare_part(i < x.size() ? &x[i] : nullptr, i < y.size() ? &y[i] : nullptr);
+    if (order != 0) return order;
+  }
+  return 0;
+}
+
+Result<FrameworkFile> FrameworkFile::read(const ConfigNode& root) {
+  std::vector<Diagnostic> sink;
+  check_schema(root, "nd/framework/1", sink);
+  const Citations citations = read_citations(root, sink);
+  Overlay overlay(citations, sink);
+  FrameworkFile file;
+  file.root_ = &root;
+
+  MapReader top(root, sink);
+  top.ignore({"schema", "sources", "remarks"});
+  for (const char* key : {"name", "title", "aliases", "capabilities", "defaults", "versions", "features"}) top.require(key, "every framework file");
+  file.name_ = top.string("name").value_or("");
+  FrameworkProfile base;
+  base.name = file.name_;
+  base.title = top.string("title").value_or("");
+  static_cast<void>(top.strings("aliases"));
+  overlay.apply_capabilities(top, base);
+  if (const ConfigNode* node = top.child("defaults")) {
+    MapReader defaults(*node, sink);
+    overlay.apply(defaults, base);
+    defaults.finish();
+  }
+  if (const ConfigNode* node = top.child("versions")) {
+    if (!node->is_sequence() || node->items.empty()) {
+      sink.push_back(make_diagnostic(Errc::wrong_type, node->where, "must be a list of versions, oldest first"));
+    }
+    for (const ConfigNode& item : node->items) {
+      MapReader reader(item, sink);
+      FrameworkVersion version;
+      reader.require("version", "the list of versions");
+      version.name = reader.string("version").value_or("");
+      version.aliases = reader.strings("aliases").value_or(std::vector<std::string>{});
+      version.profile = base;
+      version.profile.version = version.name;
+      if (const auto title = reader.string("title")) version.profile.title = base.title + ", " + *title;
+      overlay.apply(reader, version.profile);
+      reader.finish();
+      std::vector<std::string> names = version.aliases;
+      names.push_back(version.name);
+      for (const std::string& name : names) {
+        if (file.find_version(name) != nullptr) {
+          sink.push_back(make_diagnostic(Errc::duplicate_key, item.where, "version '" + name + "' is listed twice"));
+        }
+      }
+      file.versions_.push_back(std::move(version));
+    }
+  }
+  if (const ConfigNode* node = top.child("features")) {
+    if (!node->is_mapping()) sink.push_back(make_diagnostic(Errc::wrong_type, node->where, "must be a mapping of features"));
+    for (const auto& [name, child] : node->members) {
+      MapReader reader(child, sink);
+      FrameworkProfile scratch = base;
+      reader.require("title", "a feature says what it is");
+      const std::string title = reader.string("title").value_or("");
+      overlay.apply(reader, scratch);
+      reader.finish();
+      file.features_.push_back({name, title, &child});
+    }
+  }
+  top.finish();
+  if (has_error(sink)) return Error(std::move(sink));
+  return file;
+}
+
+const FrameworkVersion* FrameworkFile::find_version(std::string_view version) const {
+  for (const FrameworkVersion& candidate : versions_) {
+    if (same_name(candidate.name, version)) return &candidate;
+    for (const std::string& alias : candidate.aliases) {
+      if (same_name(alias, version)) return &candidate;
+    }
+  }
+  return nullptr;
+}
+
+Result<FrameworkProfile> FrameworkFile::profile(std::string_view version, const std::vector<std::string>& features) const {
+  const FrameworkVersion* chosen = version.empty() ? &versions_.back() : find_version(version);
+  if (chosen == nullptr) {
+    // Names and aliases alike mark the point from which an entry holds; the newest mark not after the one asked for wins.
+    std::string mark;
+    const auto consider = [&](const FrameworkVersion& candidate, const std::string& name) {
+      const int order = compare_versions(name, version);
+      if (order != -1 && order != 0) return;
+      if (chosen != nullptr && compare_versions(name, mark) != 1) return;
+      chosen = &candidate;
+      mark = name;
+    };
+    for (const FrameworkVersion& candidate : versions_) {
+      consider(candidate, candidate.name);
+      for (const std::string& alias : candidate.aliases) consider(candidate, alias);
+    }
+  }
+  if (chosen == nullptr) {
+    std::vector<std::string> known;
+    for (const FrameworkVersion& candidate : versions_) known.push_back(candidate.name);
+    SourceRef where = root_->where;
+    where.path = "framework.version";
+    return make_error(Errc::out_of_range, where, "no figures for version '" + std::string(version) + "' of " + name_, core::name_hint(version, known));
+  }
+
+  FrameworkProfile result = chosen->profile;
+  std::vector<Diagnostic> sink;
+  const Citations citations = read_citations(*root_, sink);
+  Overlay overlay(citations, sink);
+  for (const std::string& name : features) {
+    const auto found = std::find_if(features_.begin(), features_.end(), [&](const FrameworkFeature& f) { return same_name(f.name, name); });
+    if (found == features_.end()) {
+      std::vector<std::string> known;
+      for (const FrameworkFeature& feature : features_) known.push_back(feature.name);
+      SourceRef where = root_->where;
+      where.path = "framework.features";
+      sink.push_back(make_diagnostic(Errc::out_of_range, where, "unknown feature '" + name + "' of " + name_, core::name_hint(name, known)));
+      continue;
+    }
+    MapReader reader(*found->node, sink);
+    overlay.apply(reader, result);
+  }
+  if (has_error(sink)) return Error(std::move(sink));
+  return result;
+}
+
+}  // namespace nd::formats
