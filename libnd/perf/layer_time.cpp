@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perf/layer_time.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "perf/attention.hpp"
+#include "perf/gemm.hpp"
+#include "perf/stream.hpp"
+
+namespace nd::perf {
+
+namespace {
+
+/// Adapters (LoRA) on top of the frozen products: 5 % of the backward [fitted on adapter rows: backward 1.05 x forward].
+constexpr double kAdapterShare = 0.05;
+/// Bytes moved per weight of a quantised base each time it is used: read packed, write and read 16 bit, cached in part [assumed].
+constexpr double kDequantisationBytes = 3;
+/// Gathering a saved shard again runs beside the input-gradient product; half of it shows [fitted: backward 1.25 x the
+/// forward's bytes with sequence parallelism].
+constexpr double kRegatherExposed = 0.5;
+constexpr double kUnquantisedBytes = 2;  ///< weights this wide need no dequantisation
+
+struct DeviceSeconds {
+  double forward = 0, backward = 0, selective = 0;
+};
+
+bool marked(const std::vector<bool>& marks, std::size_t i) { return i < marks.size() && marks[i]; }
+
+DeviceSeconds product_seconds(const LayerContext& context, const LayerLedger& ledger) {
+  const ResolvedRun& run = context.scenario->run;
+  const DeviceRates& rates = *context.rates;
+  DeviceSeconds sum;
+  double quantised_elements = 0;
+  for (std::size_t i = 0; i < ledger.gemms.size(); ++i) {
+    const Gemm& gemm = ledger.gemms[i];
+    const double forward = gemm_forward_seconds(rates, gemm);
+    const double backward = gemm_backward_seconds(rates, gemm, !run.frozen_base);
+    sum.forward += forward;
+    sum.backward += run.frozen_base && gemm.weight ? backward * (1.0 + kAdapterShare) : backward;
+    if (marked(ledger.selective_gemms, i)) sum.selective += forward;
+    if (gemm.weight && (gemm.kind == GemmClass::dense || gemm.kind == GemmClass::expert)) quantised_elements += gemm.count * gemm.n * gemm.k;
+  }
+  if (run.frozen_base && run.base_weight_bytes < kUnquantisedBytes) {
+    const double seconds = kDequantisationBytes * quantised_elements / rates.memory;
+    sum.forward += seconds;
+    sum.backward += seconds;
+  }
+  return sum;
+}
+
+DeviceSeconds device_seconds(const LayerContext& context, const LayerLedger& ledger) {
+  const DeviceRates& rates = *context.rates;
+  DeviceSeconds sum = product_seconds(context, ledger);
+  for (std::size_t i = 0; i < ledger.attention.size(); ++i) {
+    const double forward = attention_forward_seconds(rates, ledger.attention[i]);
+    sum.forward += forward;
+    sum.backward += attention_backward_seconds(rates, ledger.attention[i]);
+    if (marked(ledger.selective_attention, i)) sum.selective += forward;
+  }
+  for (std::size_t i = 0; i < ledger.streams.size(); ++i) {
+    const double forward = stream_forward_seconds(rates, ledger.streams[i]);
+    sum.forward += forward;
+    sum.backward += stream_backward_seconds(rates, ledger.streams[i]);
+    if (marked(ledger.selective_streams, i)) sum.selective += forward;
+  }
+  return sum;
+}
+
+/// Part, place and exposed share of one kind of group.
+struct GroupRule {
+  TimePart part;
+  const Placement* place;
+  double exposed, volume;
+};
+
+GroupRule rule_of(const LayerContext& context, GroupKind group) {
+  const TimeProfile& time = context.scenario->profile.time;
+  switch (group) {
+    case GroupKind::cp:
+      return {TimePart::cp_comm, &context.groups.cp, time.cp_exposed, 1.0};
+    case GroupKind::ep:
+      return {TimePart::ep_comm, &context.groups.ep, time.ep_exposed, 1.0};
+    case GroupKind::etp:
+      return {TimePart::tp_comm, &context.groups.etp, time.tp_exposed, time.tp_volume_factor};
+    default:
+      return {TimePart::tp_comm, &context.groups.tp, time.tp_exposed, time.tp_volume_factor};
+  }
+}
+
+void add_collectives(const LayerContext& context, const LayerLedger& ledger, std::int64_t experts_per_token, LayerTime& time) {
+  const Scenario& scenario = *context.scenario;
+  const bool once_per_unit = scenario.profile.memory.dispatcher == Dispatcher::deduplicating;
+  for (const CollectiveWork& work : ledger.collectives) {
+    const GroupRule rule = rule_of(context, work.group);
+    CollectiveRequest request{.kind = work.kind, .bytes = work.bytes * rule.volume, .group = *rule.place};
+    if (once_per_unit && work.group == GroupKind::ep) request.copies_per_token = experts_per_token;
+    const double seconds = collective_seconds(request, scenario.cluster.device.levels);
+    const double exposed = seconds * rule.exposed * (work.regather ? kRegatherExposed : 1.0);
+    time.forward.at(rule.part) += work.forward * exposed;
+    time.forward.hidden_at(rule.part) += work.forward * (seconds - exposed);
+    time.backward.at(rule.part) += work.backward * exposed;
+    time.backward.hidden_at(rule.part) += work.backward * (seconds - exposed);
+  }
+}
+
+}  // namespace
+
+LayerTime layer_time(const LayerContext& context, const LayerLedger& ledger, const LayerTraits& traits) {
+  const TimeProfile& profile = context.scenario->profile.time;
+  LayerTime time;
+  time.dense_elements = ledger.parameter_elements(ParameterClass::tensor) + ledger.parameter_elements(ParameterClass::replicated);
+  time.expert_elements = ledger.parameter_elements(ParameterClass::expert);
+
+  const DeviceSeconds device = device_seconds(context, ledger);
+  add_collectives(context, ledger, traits.experts_per_token, time);
+  time.forward.at(TimePart::fw_compute) = device.forward;
+  time.backward.at(TimePart::bw_compute) = device.backward;
+
+  // The device waits when everything a layer does takes less than launching it: max(device + exposed communication, host).
+  double host = 0;
+  if (traits.launched_per_layer) {
+    host = profile.host_layer_ms * 1e-3 * (traits.experts ? profile.host_moe_factor : 1.0) +
+           profile.host_ring_step_ms * 1e-3 * context.ring_steps;
+  }
+  const double forward_busy = time.forward.total();
+  const double backward_busy = time.backward.total();
+  const double backward_host = host * profile.host_backward_ratio;
+  const double backward_wait = std::max(0.0, backward_host - backward_busy);
+  time.forward.at(TimePart::other) = std::max(0.0, host - forward_busy);
+  time.backward.at(TimePart::other) = backward_wait;
+
+  time.full_recompute = time.forward;
+  std::swap(time.full_recompute.at(TimePart::fw_compute), time.full_recompute.at(TimePart::recompute));
+  // A selectively recomputed layer launches few operators more, inside the same backward: it eats into the wait first.
+  time.selective_recompute.at(TimePart::recompute) = device.selective;
+  time.selective_recompute.at(TimePart::other) = std::max(0.0, backward_host - backward_busy - device.selective) - backward_wait;
+  return time;
+}
+
+}  // namespace nd::perf

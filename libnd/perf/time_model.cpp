@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perf/time_model.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace nd::perf {
+
+namespace {
+
+/// FNV-1a over 64-bit words.
+class WordHash {
+ public:
+  void add(std::int64_t word) { value_ = (value_ ^ static_cast<std::uint64_t>(word)) * 0x100000001b3ULL; }
+  void add(const Placement& place) {
+    add(place.ranks);
+    for (const std::int64_t inside : place.inside) add(inside);
+  }
+  [[nodiscard]] std::size_t value() const { return value_ ^ (value_ >> 32U); }
+
+ private:
+  std::uint64_t value_ = 0xcbf29ce484222325ULL;
+};
+
+bool same_chunk(const layout::Chunk& a, const layout::Chunk& b) {
+  return a.layers_by_kind == b.layers_by_kind && a.embedding == b.embedding && a.head == b.head && a.mtp_blocks == b.mtp_blocks &&
+         a.full_recompute == b.full_recompute && a.selective_recompute == b.selective_recompute;
+}
+
+/// Share of the model's elements that are trained.
+double trained_share(const Scenario& scenario) {
+  if (!scenario.run.frozen_base) return 1.0;
+  const ParameterCount count = count_parameters(scenario.model);
+  const auto elements = static_cast<double>(count.total + count.mtp);
+  return elements > 0 ? std::clamp(scenario.run.trained_parameters / elements, 0.0, 1.0) : 1.0;
+}
+
+LayerTraits traits_of(const LayerKind& kind) {
+  return {.launched_per_layer = true,
+          .experts = kind.ffn.kind == FfnKind::moe,
+          .experts_per_token = kind.ffn.kind == FfnKind::moe ? kind.ffn.experts_per_token : 0};
+}
+
+constexpr LayerTraits kTable{.launched_per_layer = false};
+
+}  // namespace
+
+std::size_t TimeModel::Hash::operator()(const DegreesKey& key) const {
+  WordHash hash;
+  for (const int word : key.value) hash.add(word);
+  return hash.value();
+}
+
+std::size_t TimeModel::Hash::operator()(const LayoutKey& key) const {
+  WordHash hash;
+  for (const int word : key.value) hash.add(word);
+  return hash.value();
+}
+
+std::size_t TimeModel::Hash::operator()(const ShapeKey& key) const {
+  WordHash hash;
+  hash.add(key.shape.seq_length);
+  for (const int word : {key.shape.micro_batch_size, key.shape.tp, key.shape.cp, key.shape.ep, key.shape.etp,
+                         key.shape.sequence_parallel ? 1 : 0, static_cast<int>(key.shape.cp_algorithm)})
+    hash.add(word);
+  for (const Placement* place : {&key.groups.tp, &key.groups.cp, &key.groups.ep, &key.groups.etp}) hash.add(*place);
+  return hash.value();
+}
+
+TimeModel::TimeModel(const Scenario& scenario)
+    : scenario_(scenario), rates_(device_rates(scenario)), trained_share_(trained_share(scenario)) {
+  if (scenario.model.tied_embeddings) table_elements_ = static_cast<double>(count_parameters(scenario.model).embedding);
+}
+
+const TimeModel::Groups& TimeModel::groups(const ParallelConfig& config) {
+  const DegreesKey key{{config.dp, config.tp, config.pp, config.cp, config.ep, config.etp, config.op, static_cast<int>(config.zero)}};
+  if (const auto known = groups_.find(key); known != groups_.end()) return known->second;
+  const auto place = [&](GroupKind group) { return make_placement(layout::place_group(scenario_, config, group)); };
+  Groups groups;
+  groups.layer = {.tp = place(GroupKind::tp), .cp = place(GroupKind::cp), .ep = place(GroupKind::ep), .etp = place(GroupKind::etp)};
+  groups.pipeline = place(GroupKind::pp);
+  groups.data = data_parallel_plan(scenario_, config, trained_share_);
+  return groups_.emplace(key, groups).first->second;
+}
+
+const ShapeTimes& TimeModel::shape_times(const ParallelConfig& config, const LayerPlacements& placements) {
+  const ShapeKey key{layout::layer_shape(scenario_.run, config), placements};
+  if (const auto known = shapes_.find(key); known != shapes_.end()) return known->second;
+  return shapes_.emplace(key, make_shape_times(key.shape, placements)).first->second;
+}
+
+ShapeTimes TimeModel::make_shape_times(const LayerShape& shape, const LayerPlacements& placements) const {
+  const ResolvedModel& model = scenario_.model;
+  const ResolvedRun& run = scenario_.run;
+  const FrameworkProfile& profile = scenario_.profile;
+  const LayerContext context{.scenario = &scenario_,
+                             .rates = &rates_,
+                             .groups = placements,
+                             .ring_steps = shape.cp > 1 && shape.cp_algorithm == CpAlgorithm::ring ? shape.cp : 0};
+  ShapeTimes times;
+  for (const LayerKind& kind : model.kinds)
+    times.kinds.push_back(layer_time(context, layer_ledger(model, kind, run, profile, shape), traits_of(kind)));
+  times.embedding = layer_time(context, embedding_ledger(model, run, profile, shape), kTable);
+  times.head = layer_time(context, head_ledger(model, run, profile, shape, true), kTable);
+  const LayerLedger tied = head_ledger(model, run, profile, shape, false);
+  times.tied_head_elements = tied.parameter_elements(ParameterClass::tensor) + tied.parameter_elements(ParameterClass::replicated);
+  if (model.mtp_depth > 0) {
+    const LayerKind& kind = model.kinds[static_cast<std::size_t>(model.mtp_kind)];
+    times.mtp = layer_time(context, mtp_ledger(model, run, profile, shape), traits_of(kind));
+  }
+  // Every trainer sends each rank's share of the hidden state only (scatter-gather, or sequence parallelism).
+  const double width = run.compute_dtype == Dtype::fp32 || run.compute_dtype == Dtype::tf32 ? 4.0 : 2.0;
+  times.boundary_bytes = shape.tokens() * static_cast<double>(model.hidden_size) * width / shape.tp;
+  return times;
+}
+
+const TimeModel::FoldedLayout& TimeModel::folded_layout(const ParallelConfig& config) {
+  const LayoutKey key{{config.pp, config.vpp, static_cast<int>(config.recompute)}};
+  if (const auto known = layouts_.find(key); known != layouts_.end()) return known->second;
+  const layout::StageLayout full = layout::make_layout(scenario_.model, scenario_.run, config);
+  FoldedLayout folded;
+  folded.balanced = full.balanced && scenario_.profile.time.balanced_layout;
+  for (const auto& stage : full.stages) {
+    for (const layout::Chunk& chunk : stage) {
+      const auto known = std::find_if(folded.chunks.begin(), folded.chunks.end(),
+                                      [&](const layout::Chunk& other) { return same_chunk(chunk, other); });
+      folded.chunk_of.push_back(static_cast<std::uint32_t>(known - folded.chunks.begin()));
+      if (known == folded.chunks.end()) folded.chunks.push_back(chunk);
+    }
+  }
+  const auto v = static_cast<std::ptrdiff_t>(config.vpp);
+  const auto chunks_of = [&](std::uint32_t stage) { return folded.chunk_of.begin() + static_cast<std::ptrdiff_t>(stage) * v; };
+  for (std::uint32_t stage = 0; stage < static_cast<std::uint32_t>(config.pp); ++stage) {
+    const auto known = std::find_if(folded.stages.begin(), folded.stages.end(), [&](std::uint32_t other) {
+      return std::equal(chunks_of(stage), chunks_of(stage) + v, chunks_of(other));
+    });
+    if (known == folded.stages.end()) folded.stages.push_back(stage);
+  }
+  return layouts_.emplace(key, std::move(folded)).first->second;
+}
+
+ChunkTime TimeModel::stage_time(const FoldedLayout& layout, std::size_t stage, std::size_t vpp) const {
+  ChunkTime sum;
+  for (std::size_t chunk = 0; chunk < vpp; ++chunk) sum.add(chunk_times_[layout.chunk_of[stage * vpp + chunk]]);
+  return sum;
+}
+
+// The busiest stage's passes keep their parts; whatever else the pipeline takes is the bubble.
+PartSeconds TimeModel::pipeline_parts(const ParallelConfig& config, const FoldedLayout& layout) {
+  const auto vpp = static_cast<std::size_t>(config.vpp);
+  const auto stages = static_cast<std::size_t>(config.pp);
+  chunk_seconds_.clear();
+  for (const std::uint32_t chunk : layout.chunk_of) chunk_seconds_.push_back(chunk_times_[chunk].seconds);
+  const PipelineWork work{.schedule = config.schedule,
+                          .stages = config.pp,
+                          .chunks_per_stage = config.vpp,
+                          .micro_batches = config.micro_batch_num,
+                          .chunks = chunk_seconds_};
+  const PipelineSeconds pipeline = layout.balanced ? balanced_pipeline_seconds(work) : pipeline_seconds(work);
+
+  PartSeconds parts;
+  const double micro_batches = config.micro_batch_num;
+  if (pipeline.busiest == kNoStage) {
+    for (std::size_t stage = 0; stage < stages; ++stage)
+      parts.add(stage_time(layout, stage, vpp).parts, micro_batches * kBalancedPace / config.pp);
+  } else {
+    parts.add(stage_time(layout, static_cast<std::size_t>(pipeline.busiest), vpp).parts, micro_batches);
+  }
+  if (config.pp > 1) parts.at(TimePart::bubble) += pipeline.makespan - pipeline.busy;
+  return parts;
+}
+
+// Two messages per micro-batch and boundary; interleaving sends v of them, half behind other chunks.
+PartSeconds TimeModel::message_parts(const ParallelConfig& config, const Placement& pipeline, double bytes) const {
+  PartSeconds parts;
+  if (config.pp == 1) return parts;
+  const CollectiveRequest request{.kind = CollectiveKind::send_receive, .bytes = bytes, .group = pipeline};
+  const double both_ways = 2.0 * collective_seconds(request, scenario_.cluster.device.levels);
+  const double steady = both_ways * config.micro_batch_num * std::max(1.0, config.vpp / 2.0);
+  const double fill = both_ways * (config.pp - 1);
+  const bool overlapped = scenario_.profile.time.p2p_overlap;
+  parts.at(TimePart::pp_comm) = fill + (overlapped ? 0.0 : steady);
+  parts.hidden_at(TimePart::pp_comm) = overlapped ? steady : 0.0;
+  return parts;
+}
+
+// First and last stage each hold a copy of a tied table and add up its gradients.
+double TimeModel::tied_table_seconds(const ParallelConfig& config, const Groups& groups) const {
+  if (config.pp == 1 || table_elements_ <= 0) return 0;
+  Placement ends = groups.pipeline;
+  ends.ranks = 2;
+  for (auto& inside : ends.inside) inside = inside == groups.pipeline.ranks ? 2 : 1;
+  const double bytes = table_elements_ * trained_share_ / config.tp * scenario_.profile.time.reduce_bytes;
+  return collective_seconds({.kind = CollectiveKind::all_reduce, .bytes = bytes, .group = ends}, scenario_.cluster.device.levels);
+}
+
+// What happens once per step. The stage with the most of it decides, because the next step needs all of them.
+PartSeconds TimeModel::step_parts(const ParallelConfig& config, const FoldedLayout& layout, const Groups& groups) const {
+  PartSeconds worst;
+  for (const std::uint32_t stage : layout.stages) {
+    const ChunkTime time = stage_time(layout, stage, static_cast<std::size_t>(config.vpp));
+    PartSeconds parts = step_exchange(groups.data, time.elements, time.seconds.backward, time.seconds.forward);
+    parts.at(TimePart::optimizer) = optimizer_seconds(groups.data, time.elements, rates_.memory);
+    if (parts.total() > worst.total()) worst = parts;
+  }
+  worst.at(TimePart::dp_reduce) += tied_table_seconds(config, groups);
+  worst.at(TimePart::other) += scenario_.profile.time.step_overhead_ms * 1e-3;
+  return worst;
+}
+
+void TimeModel::estimate(const ParallelConfig& config, TimeBreakdown& out) {
+  const Groups& groups = this->groups(config);
+  const ShapeTimes& times = shape_times(config, groups.layer);
+  const FoldedLayout& layout = folded_layout(config);
+  chunk_times_.clear();
+  for (const layout::Chunk& chunk : layout.chunks)
+    chunk_times_.push_back(chunk_time(chunk, times, groups.data, scenario_.model.tied_embeddings));
+
+  PartSeconds step = pipeline_parts(config, layout);
+  step.add(message_parts(config, groups.pipeline, times.boundary_bytes));
+  step.add(step_parts(config, layout, groups));
+
+  out.step = {step.total()};
+  for (std::size_t part = 0; part < kTimePartCount; ++part) {
+    out.exposed[part] = {step.exposed[part]};
+    out.hidden[part] = {step.hidden[part]};
+  }
+}
+
+}  // namespace nd::perf

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "layout/layout.hpp"
+#include "nd/perf.hpp"
+#include "nd/scenario.hpp"
+#include "perf/chunk_time.hpp"
+#include "perf/data_parallel.hpp"
+#include "perf/layer_time.hpp"
+#include "perf/pipeline.hpp"
+
+namespace nd::perf {
+
+/// Prices many strategies of one scenario. Keeps what strategies have in common: layer times per shape and placement, group
+/// placements per set of degrees, layouts per pipeline. Once a shape, a set of degrees and a layout have been seen, estimate()
+/// allocates nothing. One per worker: thread-compatible. `scenario` must outlive it.
+class TimeModel {
+ public:
+  explicit TimeModel(const Scenario& scenario);
+
+  /// Precondition: `config` is legal for the scenario. Overwrites `out`.
+  void estimate(const ParallelConfig& config, TimeBreakdown& out);
+
+ private:
+  /// Group placements of one set of degrees.
+  struct Groups {
+    LayerPlacements layer;
+    Placement pipeline;
+    DataParallelPlan data;
+  };
+  /// A layout with equal chunks and equal stages stored once.
+  struct FoldedLayout {
+    std::vector<layout::Chunk> chunks;      ///< distinct
+    std::vector<std::uint32_t> chunk_of;    ///< [stage * vpp + chunk] -> index into chunks
+    std::vector<std::uint32_t> stages;      ///< one number per distinct stage
+    bool balanced = false;
+  };
+  struct DegreesKey {
+    std::array<int, 8> value{};
+    friend bool operator==(const DegreesKey&, const DegreesKey&) = default;
+  };
+  struct ShapeKey {
+    LayerShape shape;
+    LayerPlacements groups;
+    friend bool operator==(const ShapeKey&, const ShapeKey&) = default;
+  };
+  struct LayoutKey {
+    std::array<int, 3> value{};
+    friend bool operator==(const LayoutKey&, const LayoutKey&) = default;
+  };
+  struct Hash {
+    std::size_t operator()(const DegreesKey& key) const;
+    std::size_t operator()(const ShapeKey& key) const;
+    std::size_t operator()(const LayoutKey& key) const;
+  };
+
+  const Groups& groups(const ParallelConfig& config);
+  const ShapeTimes& shape_times(const ParallelConfig& config, const LayerPlacements& placements);
+  const FoldedLayout& folded_layout(const ParallelConfig& config);
+
+  [[nodiscard]] ShapeTimes make_shape_times(const LayerShape& shape, const LayerPlacements& placements) const;
+  [[nodiscard]] ChunkTime stage_time(const FoldedLayout& layout, std::size_t stage, std::size_t vpp) const;
+  [[nodiscard]] PartSeconds pipeline_parts(const ParallelConfig& config, const FoldedLayout& layout);
+  [[nodiscard]] PartSeconds message_parts(const ParallelConfig& config, const Placement& pipeline, double bytes) const;
+  [[nodiscard]] PartSeconds step_parts(const ParallelConfig& config, const FoldedLayout& layout, const Groups& groups) const;
+  [[nodiscard]] double tied_table_seconds(const ParallelConfig& config, const Groups& groups) const;
+
+  const Scenario& scenario_;
+  DeviceRates rates_;
+  double trained_share_ = 1;
+  double table_elements_ = 0;  ///< of a tied token table, whole model; 0 when head and table are two
+  std::unordered_map<DegreesKey, Groups, Hash> groups_;
+  std::unordered_map<ShapeKey, ShapeTimes, Hash> shapes_;
+  std::unordered_map<LayoutKey, FoldedLayout, Hash> layouts_;
+  // Scratch of the candidate at hand.
+  std::vector<ChunkTime> chunk_times_;
+  std::vector<ChunkSeconds> chunk_seconds_;
+};
+
+}  // namespace nd::perf
