@@ -39,7 +39,7 @@ struct ConfigNode {
 /// Limits that keep hostile documents from eating the machine.
 struct ParseLimits {
   std::size_t max_bytes = 64U << 20U;  ///< of the file; all texts, keys and paths of the tree together may take four times that
-  std::size_t max_nodes = 2'000'000;
+  std::size_t max_nodes = 500'000;
   int max_depth = 128;
 };
 

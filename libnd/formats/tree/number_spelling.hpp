@@ -5,7 +5,7 @@
 
 namespace nd::formats {
 
-/// A real number spelt so that the one scalar table reads it as real: "100000.0", "1.0e-05", ".inf".
+/// A real number spelt so that the one scalar table reads it as real: "2.0", "1.0e-05", ".inf".
 [[nodiscard]] std::string typed_real(double value);
 
 }  // namespace nd::formats

@@ -1,8 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <stdexcept>
+
+// The library states what its parser expects as assertions, which some malformed texts break: an abort in debug builds,
+// undefined behaviour in release builds. Here they throw instead, in every build.
+namespace {
+struct BrokenAssertion : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+[[noreturn]] void broken_assertion(const char* condition) { throw BrokenAssertion(condition); }
+}  // namespace
+#undef NDEBUG
+#define TOML_ASSERT(condition)                       \
+  do {                                               \
+    if (!(condition)) broken_assertion(#condition); \
+  } while (false)
 #define TOML_HEADER_ONLY 1
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <optional>
 #include <sstream>
 
 #include "formats/tree/builder.hpp"
@@ -15,6 +31,43 @@ namespace nd::formats {
 namespace {
 
 Place place_of(const toml::source_position& position) { return {static_cast<int>(position.line), static_cast<int>(position.column)}; }
+
+/// Offset after the string that starts at `at` (basic or literal, one line or several); the end when it is not closed.
+std::size_t after_string(std::string_view text, std::size_t at) {
+  const char quote = text[at];
+  const std::string triple(3, quote);
+  const bool several = text.substr(at, 3) == triple;
+  at += several ? 3 : 1;
+  for (; at < text.size(); ++at) {
+    if (text[at] == '\\' && quote == '"') {
+      ++at;
+    } else if (several ? text.substr(at, 3) == triple : text[at] == quote || text[at] == '\n') {
+      return at + (several ? 3 : 1);
+    }
+  }
+  return text.size();
+}
+
+/// Where the text nests deeper than `limit`, by brackets or by the dots of a key. The library recurses once per level, also
+/// where its own limit does not look (dotted keys), so this is found out before.
+std::optional<std::size_t> too_deep(std::string_view text, int limit) {
+  int brackets = 0, dots = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    if (c == '"' || c == '\'') {
+      at = after_string(text, at);
+      continue;
+    }
+    if (c == '#') at = std::min(text.find('\n', at), text.size() - 1);
+    if (c == '.') ++dots;
+    if (c == '[' || c == '{') ++brackets;
+    if ((c == ']' || c == '}') && brackets > 0) --brackets;
+    if (brackets > limit || dots > limit) return at;
+    if (std::string_view("#\n=,[]{}").find(c) != std::string_view::npos) dots = 0;
+    ++at;
+  }
+  return std::nullopt;
+}
 
 template <class T>
 std::string text_of(const T& value) {
@@ -63,19 +116,46 @@ void add(TreeBuilder& builder, const toml::node& node) {
   builder.refuse(Errc::unsupported, place, "a value of an unknown type");
 }
 
+bool breaks_assertion(std::string_view text) {
+  try {
+    (void)toml::parse(text);
+  } catch (const BrokenAssertion&) {
+    return true;
+  } catch (const toml::parse_error&) {
+    return false;
+  }
+  return false;
+}
+
+/// The broken assertion does not say where: the shortest beginning of the text that breaks it does.
+Place place_of_broken_assertion(std::string_view text) {
+  std::size_t good = 0, bad = text.size();
+  while (good + 1 < bad) {
+    const std::size_t middle = good + (bad - good) / 2;
+    (breaks_assertion(text.substr(0, middle)) ? bad : good) = middle;
+  }
+  return PlaceCursor(text).at(bad - 1);
+}
+
 }  // namespace
 
 Result<ConfigNode> parse_toml(std::string_view text, const std::string& file, const ParseLimits& limits) {
   if (text.size() > limits.max_bytes)
     return make_error(Errc::out_of_range, {file, 0, 0, {}}, "larger than " + std::to_string(limits.max_bytes) + " bytes");
   if (auto problem = text_problem(text, file)) return Error(*std::move(problem));
+  text = without_bom(text);
   TreeBuilder builder(file, limits);
   try {
-    const toml::table table = toml::parse(without_bom(text), file);
+    if (const auto at = too_deep(text, limits.max_depth))
+      builder.refuse(Errc::out_of_range, PlaceCursor(text).at(*at), "nested deeper than " + std::to_string(limits.max_depth) + " levels");
+    const toml::table table = toml::parse(text, file);
     add_table(builder, table, {1, 1});
     return builder.finish();
   } catch (const Refused& refused) {
     return Error(refused.why);
+  } catch (const BrokenAssertion&) {
+    const Place place = place_of_broken_assertion(text);
+    return make_error(Errc::syntax, {file, place.line, place.column, {}}, "not a TOML document: unexpected text");
   } catch (const toml::parse_error& error) {
     const Place place = place_of(error.source().begin);
     const std::string reason(error.description());

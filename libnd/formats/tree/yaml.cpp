@@ -35,6 +35,25 @@ std::optional<std::size_t> bracket_run(std::string_view text, const ParseLimits&
   return std::nullopt;
 }
 
+/// Whether the quoted scalar whose node starts at `at` (with its anchor or tag) has a closing quote.
+bool is_closed(std::string_view text, std::size_t at) {
+  while (at < text.size() && (text[at] == '&' || text[at] == '!')) {
+    at = std::min(text.find_first_of(" \t\n", at), text.size());
+    at = std::min(text.find_first_not_of(" \t\n", at), text.size());
+  }
+  if (at >= text.size() || (text[at] != '\'' && text[at] != '"')) return true;
+  const char quote = text[at];
+  for (++at; at < text.size(); ++at) {
+    if (text[at] == '\\' && quote == '"') {
+      ++at;
+    } else if (text[at] == quote) {
+      if (quote == '"' || at + 1 >= text.size() || text[at + 1] != quote) return true;
+      ++at;  // '' inside single quotes
+    }
+  }
+  return false;
+}
+
 /// Line ends as YAML reads them: CRLF and CR count as LF. Lines and columns stay what they were.
 std::string with_plain_line_ends(std::string_view text) {
   std::string out;
@@ -79,6 +98,7 @@ class TreeHandler final : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& value) override {
     const Place here = place(mark);
     const bool quoted = is_string(tag, here);
+    last_scalar_ = mark;
     if (builder_.wants_key()) {
       builder_.key(value, here, quoted);
       if (anchor != YAML::NullAnchor) anchors_[anchor] = key_node(value, quoted, here);
@@ -86,6 +106,12 @@ class TreeHandler final : public YAML::EventHandler {
     }
     builder_.scalar(value, quoted, here);
     keep(anchor, mark);
+  }
+
+  /// yaml-cpp takes the end of the text for the closing quote when a line end stands before it.
+  void check_last_scalar(std::string_view text) {
+    if (last_scalar_.pos >= 0 && !is_closed(text, static_cast<std::size_t>(last_scalar_.pos)))
+      builder_.refuse(Errc::syntax, place(last_scalar_), "not a YAML document: the quoted text is not closed");
   }
 
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
@@ -150,6 +176,7 @@ class TreeHandler final : public YAML::EventHandler {
   PlaceCursor cursor_;
   std::map<YAML::anchor_t, ConfigNode> anchors_;
   std::vector<Open> open_;
+  YAML::Mark last_scalar_ = YAML::Mark::null_mark();
   int documents_ = 0;
 };
 
@@ -163,6 +190,7 @@ Result<ConfigNode> parse_checked(const std::string& text, const std::string& fil
     YAML::Parser parser(in);
     // A second call finds a second document, which the handler refuses.
     if (parser.HandleNextDocument(handler)) (void)parser.HandleNextDocument(handler);
+    handler.check_last_scalar(text);
     return builder.finish();
   } catch (const Refused& refused) {
     return Error(refused.why);
