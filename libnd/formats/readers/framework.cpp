@@ -162,6 +162,37 @@ int compare_part(const std::string* a, const std::string* b) {
   return sign(x < y, x > y);
 }
 
+const FrameworkFeature* find_feature(const std::vector<FrameworkFeature>& features, std::string_view name) {
+  const auto found = std::find_if(features.begin(), features.end(), [&](const FrameworkFeature& f) { return same_name(f.name, name); });
+  return found == features.end() ? nullptr : &*found;
+}
+
+template <class Named>
+std::vector<std::string> names_of(const std::vector<Named>& all) {
+  std::vector<std::string> names;
+  for (const Named& one : all) names.push_back(one.name);
+  return names;
+}
+
+/// `features: {name: {title, memory, time, capabilities}}`; the figures are checked on a scratch profile.
+std::vector<FrameworkFeature> read_features(const ConfigNode& node, Overlay& overlay, std::vector<Diagnostic>& sink) {
+  std::vector<FrameworkFeature> features;
+  if (!node.is_mapping()) sink.push_back(make_diagnostic(Errc::wrong_type, node.where, "must be a mapping of features"));
+  for (const auto& [name, child] : node.members) {
+    MapReader reader(child, sink);
+    FrameworkProfile scratch;
+    reader.require("title", "a feature says what it is");
+    const std::string title = reader.string("title").value_or("");
+    overlay.apply(reader, scratch);
+    reader.finish();
+    if (find_feature(features, name) != nullptr) {
+      sink.push_back(make_diagnostic(Errc::duplicate_key, child.where, "feature '" + name + "' is listed twice"));
+    }
+    features.push_back({name, title, &child});
+  }
+  return features;
+}
+
 std::string family(const std::vector<std::string>& parts) {
   return parts.empty() || is_number(parts.front()) ? std::string() : parts.front();
 }
@@ -215,6 +246,7 @@ Result<FrameworkFile> FrameworkFile::read(const ConfigNode& root) {
       version.profile.version = version.name;
       if (const auto title = reader.string("title")) version.profile.title = base.title + ", " + *title;
       overlay.apply(reader, version.profile);
+      if (const ConfigNode* own = reader.child("features")) version.features = read_features(*own, overlay, sink);
       reader.finish();
       std::vector<std::string> names = version.aliases;
       names.push_back(version.name);
@@ -226,16 +258,12 @@ Result<FrameworkFile> FrameworkFile::read(const ConfigNode& root) {
       file.versions_.push_back(std::move(version));
     }
   }
-  if (const ConfigNode* node = top.child("features")) {
-    if (!node->is_mapping()) sink.push_back(make_diagnostic(Errc::wrong_type, node->where, "must be a mapping of features"));
-    for (const auto& [name, child] : node->members) {
-      MapReader reader(child, sink);
-      FrameworkProfile scratch = base;
-      reader.require("title", "a feature says what it is");
-      const std::string title = reader.string("title").value_or("");
-      overlay.apply(reader, scratch);
-      reader.finish();
-      file.features_.push_back({name, title, &child});
+  if (const ConfigNode* node = top.child("features")) file.features_ = read_features(*node, overlay, sink);
+  for (const FrameworkVersion& version : file.versions_) {
+    for (const FrameworkFeature& own : version.features) {
+      if (find_feature(file.features_, own.name) != nullptr) continue;
+      sink.push_back(make_diagnostic(Errc::unknown_key, own.node->where, "'" + own.name + "' is no feature of this file",
+                                     core::name_hint(own.name, names_of(file.features_))));
     }
   }
   top.finish();
@@ -253,47 +281,51 @@ const FrameworkVersion* FrameworkFile::find_version(std::string_view version) co
   return nullptr;
 }
 
-Result<FrameworkProfile> FrameworkFile::profile(std::string_view version, const std::vector<std::string>& features) const {
-  const FrameworkVersion* chosen = version.empty() ? &versions_.back() : find_version(version);
-  if (chosen == nullptr) {
-    // Names and aliases alike mark the point from which an entry holds; the newest mark not after the one asked for wins.
-    std::string mark;
-    const auto consider = [&](const FrameworkVersion& candidate, const std::string& name) {
+/// Names and aliases alike mark the point from which an entry holds; the newest mark not after `version` wins.
+const FrameworkVersion* FrameworkFile::newest_not_after(std::string_view version) const {
+  const FrameworkVersion* chosen = nullptr;
+  std::string mark;
+  for (const FrameworkVersion& candidate : versions_) {
+    std::vector<std::string> names = candidate.aliases;
+    names.push_back(candidate.name);
+    for (const std::string& name : names) {
       const int order = compare_versions(name, version);
-      if (order != -1 && order != 0) return;
-      if (chosen != nullptr && compare_versions(name, mark) != 1) return;
+      if (order != -1 && order != 0) continue;
+      if (chosen != nullptr && compare_versions(name, mark) != 1) continue;
       chosen = &candidate;
       mark = name;
-    };
-    for (const FrameworkVersion& candidate : versions_) {
-      consider(candidate, candidate.name);
-      for (const std::string& alias : candidate.aliases) consider(candidate, alias);
     }
   }
+  return chosen;
+}
+
+Result<FrameworkProfile> FrameworkFile::profile(std::string_view version, const std::vector<std::string>& features) const {
+  const FrameworkVersion* chosen = version.empty() ? &versions_.back() : find_version(version);
+  if (chosen == nullptr) chosen = newest_not_after(version);
+  SourceRef where = root_->where;
   if (chosen == nullptr) {
-    std::vector<std::string> known;
-    for (const FrameworkVersion& candidate : versions_) known.push_back(candidate.name);
-    SourceRef where = root_->where;
     where.path = "framework.version";
-    return make_error(Errc::out_of_range, where, "no figures for version '" + std::string(version) + "' of " + name_, core::name_hint(version, known));
+    return make_error(Errc::out_of_range, where, "no figures for version '" + std::string(version) + "' of " + name_,
+                      core::name_hint(version, names_of(versions_)));
   }
 
   FrameworkProfile result = chosen->profile;
   std::vector<Diagnostic> sink;
   const Citations citations = read_citations(*root_, sink);
   Overlay overlay(citations, sink);
+  where.path = "framework.features";
   for (const std::string& name : features) {
-    const auto found = std::find_if(features_.begin(), features_.end(), [&](const FrameworkFeature& f) { return same_name(f.name, name); });
-    if (found == features_.end()) {
-      std::vector<std::string> known;
-      for (const FrameworkFeature& feature : features_) known.push_back(feature.name);
-      SourceRef where = root_->where;
-      where.path = "framework.features";
-      sink.push_back(make_diagnostic(Errc::out_of_range, where, "unknown feature '" + name + "' of " + name_, core::name_hint(name, known)));
+    const FrameworkFeature* common = find_feature(features_, name);
+    if (common == nullptr) {
+      sink.push_back(make_diagnostic(Errc::out_of_range, where, "unknown feature '" + name + "' of " + name_,
+                                     core::name_hint(name, names_of(features_))));
       continue;
     }
-    MapReader reader(*found->node, sink);
-    overlay.apply(reader, result);
+    for (const FrameworkFeature* feature : {common, find_feature(chosen->features, name)}) {
+      if (feature == nullptr) continue;
+      MapReader reader(*feature->node, sink);
+      overlay.apply(reader, result);
+    }
   }
   if (has_error(sink)) return Error(std::move(sink));
   return result;

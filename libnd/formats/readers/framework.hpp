@@ -11,16 +11,17 @@
 
 namespace nd::formats {
 
-/// Overrides of one version or feature, or the defaults: fields by path ("memory.logit_bytes") are in the profile already.
-struct FrameworkVersion {
-  std::string name;
-  std::vector<std::string> aliases;
-  FrameworkProfile profile;  ///< defaults with this version's figures in place
-};
-
+/// Figures that a switch of the trainer changes.
 struct FrameworkFeature {
   std::string name, title;
   const ConfigNode* node = nullptr;  ///< its overrides, inside the document
+};
+
+struct FrameworkVersion {
+  std::string name;
+  std::vector<std::string> aliases;
+  FrameworkProfile profile;                ///< defaults with this version's figures in place
+  std::vector<FrameworkFeature> features;  ///< what features of the file mean in this version, where that differs
 };
 
 /// A framework file of schema nd/framework/1 (data/schema/framework.md) with all versions worked out.
@@ -29,7 +30,7 @@ class FrameworkFile {
   /// `root` must outlive the file. Every problem at once, features included.
   [[nodiscard]] static Result<FrameworkFile> read(const ConfigNode& root);
 
-  /// `version` empty = the newest; not listed = the newest that is not after it, see select_version. `features` in order.
+  /// `version` empty = the newest; not listed = the newest that is not after it (compare_versions). `features` in order.
   /// Errors: out_of_range with the nearest names.
   [[nodiscard]] Result<FrameworkProfile> profile(std::string_view version, const std::vector<std::string>& features) const;
 
@@ -38,6 +39,7 @@ class FrameworkFile {
 
  private:
   [[nodiscard]] const FrameworkVersion* find_version(std::string_view version) const;
+  [[nodiscard]] const FrameworkVersion* newest_not_after(std::string_view version) const;
 
   const ConfigNode* root_ = nullptr;
   std::string name_;
