@@ -25,11 +25,14 @@ double inner_rate(const TopologyLevel& level, CollectiveKind kind, std::int64_t 
   return bus * level.efficiency * bus_factor(level, kind) * mesh_share(level, ranks);
 }
 
-/// Bandwidth of `links` links of an outer tier. The bus figure of an unbounded tier depends on how many nodes and links the
-/// benchmark had, so only the line rate is read there.
+/// Whether the bus figure of a tier is one of a ring through all of it, the tiers inside included. That of an unbounded tier
+/// depends on how many nodes and links the benchmark had; there only the line rate is read.
+bool bus_is_measured(const TopologyLevel& level) { return level.bus.value > 0 && level.devices > 0; }
+
+/// Bandwidth of `links` links of an outer tier.
 double outer_rate(const TopologyLevel& level, CollectiveKind kind, double links) {
   double rate = level.bandwidth.value > 0 ? level.bandwidth.value * links : std::numeric_limits<double>::infinity();
-  if (level.bus.value > 0 && (level.devices > 0 || level.bandwidth.value <= 0)) rate = std::min(rate, level.bus.value);
+  if (bus_is_measured(level) || level.bandwidth.value <= 0) rate = std::min(rate, level.bus.value);
   return rate * level.efficiency * bus_factor(level, kind);
 }
 
@@ -51,11 +54,12 @@ double rank_rate(const CollectiveRequest& request, std::span<const TopologyLevel
 
 double ring_rate(const CollectiveRequest& request, std::span<const TopologyLevel> levels) {
   double rate = std::numeric_limits<double>::infinity();
-  for (std::size_t l = 0; l < levels.size(); ++l) {
+  for (std::size_t l = widest_level(request.group, levels) + 1; l-- > 0;) {
     if (!crosses(request.group, l)) continue;
     const double tier = l == 0 ? inner_rate(levels[0], request.kind, request.group.inside[0])
                                : outer_rate(levels[l], request.kind, static_cast<double>(ranks_below(request.group, l)));
     rate = std::min(rate, tier);
+    if (bus_is_measured(levels[l])) break;
   }
   return rate;
 }

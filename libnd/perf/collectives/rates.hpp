@@ -17,8 +17,9 @@ namespace nd::perf {
 
 /// Bytes/s one rank sends through `level` when all ranks of the unit send at once.
 [[nodiscard]] double rank_rate(const CollectiveRequest& request, std::span<const TopologyLevel> levels, std::size_t level);
-/// Bytes/s of a ring over the whole group: the slowest tier it crosses. Across units the ring owns one link per rank it has in
-/// a unit, because the other groups of the unit use the rest at the same time.
+/// Bytes/s of a ring over the whole group: the slowest tier it crosses, from the widest down to the first with a bus figure of
+/// its own. Across units the ring owns one link per rank it has in a unit, because the other groups of the unit use the rest
+/// at the same time.
 [[nodiscard]] double ring_rate(const CollectiveRequest& request, std::span<const TopologyLevel> levels);
 /// Fixed seconds of one collective of `ranks` ranks whose widest tier is `level`, with `steps` ranks on its critical path inside
 /// the unit and `units` units of the tier below.

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "perf/gemm.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "perf/device_rates.hpp"
+#include "unit/perf/fixtures.hpp"
+
+namespace nd::perf {
+namespace {
+
+using namespace perf_test;
+
+/// 100 TFLOP/s on 100 cores, 1 TB/s: figures one can follow by hand.
+DeviceRates round_rates() {
+  DeviceRates rates;
+  rates.dense_flops = 100e12;
+  rates.expert_flops = 80e12;
+  rates.wide_flops = 50e12;
+  rates.memory = rates.stream = 1e12;
+  rates.operand_exposure = 1.0;
+  rates.misaligned_factor = 1.45;
+  rates.alignment = 64;
+  rates.tile_m = 128;
+  rates.tile_n = 256;
+  rates.cores = 100;
+  return rates;
+}
+
+}  // namespace
+
+TEST_CASE("a product costs arithmetic plus exposed operand traffic", "[perf][gemm]") {
+  // 12800 x 2560 output: 100 x 10 tiles = 10 full waves of 100 cores, so w = 1.
+  // Arithmetic 2*12800*2560*4096/1e14 = 2.68435 ms; operands 2*(12800*4096 + 4096*2560 + 12800*2560) = 191.36 MB = 0.19137 ms.
+  const Gemm gemm{.op = "x", .m = 12800, .n = 2560, .k = 4096};
+  const double arithmetic = 2.0 * 12800 * 2560 * 4096 / 1e14;
+  const double operands = 2.0 * (12800.0 * 4096 + 4096.0 * 2560 + 12800.0 * 2560) / 1e12;
+  CHECK(wave_share(round_rates(), 1, 12800, 2560) == Approx(1.0));
+  CHECK(gemm_forward_seconds(round_rates(), gemm) == Approx(arithmetic + operands).epsilon(1e-12));
+}
+
+TEST_CASE("a partly filled wave costs as much as a full one", "[perf][gemm]") {
+  DeviceRates rates = round_rates();
+  // 128 x 101 tiles of 256 columns: 101 tiles = 2 waves of 100: 0.505. Narrow tiles: 404 in 5 waves, 0.8 * 404/500 = 0.6464.
+  CHECK(wave_share(rates, 1, 128, 101 * 256) == Approx(0.6464));
+  // 200 tiles fill two waves: 1.
+  CHECK(wave_share(rates, 1, 128, 200 * 256) == Approx(1.0));
+}
+
+TEST_CASE("experts feel the few rows each of them gets", "[perf][gemm]") {
+  const DeviceRates rates = round_rates();
+  const auto seconds = [&](double count, double rows) {
+    return gemm_forward_seconds(rates, {.op = "e", .kind = GemmClass::expert, .count = count, .m = rows, .n = 2048, .k = 2048});
+  };
+  // The same 12800 rows over 1, 100 and 400 experts: more weights to read, then rows padded to 64.
+  CHECK(seconds(1, 12800) < seconds(100, 128));
+  CHECK(seconds(100, 128) < seconds(400, 32));
+  // 32 of 64 rows are padding: half the share of 64 rows.
+  CHECK(wave_share(rates, 400, 32, 2048) == Approx(0.5 * wave_share(rates, 400, 64, 2048)));
+}
+
+TEST_CASE("a misaligned width slows all three products", "[perf][gemm]") {
+  const DeviceRates rates = round_rates();
+  // Exactly 1.45 on the arithmetic: compare without operand traffic.
+  DeviceRates dry = rates;
+  dry.operand_exposure = 0;
+  const Gemm aligned{.op = "a", .m = 12800, .n = 2560, .k = 1792};
+  Gemm odd = aligned;
+  odd.k = 1800;
+  CHECK(gemm_forward_seconds(dry, odd) / gemm_forward_seconds(dry, aligned) == Approx(1.45 * 1800 / 1792));
+  CHECK(gemm_backward_seconds(dry, odd, true) > 1.3 * gemm_backward_seconds(dry, aligned, true));
+  // Narrow outputs (routers) are not slowed.
+  Gemm router{.op = "r", .m = 12800, .n = 60, .k = 2048};
+  Gemm router64 = router;
+  router64.n = 64;
+  CHECK(gemm_forward_seconds(dry, router) <= gemm_forward_seconds(dry, router64));
+}
+
+TEST_CASE("backward is two products, one when the weight is frozen", "[perf][gemm]") {
+  DeviceRates rates = round_rates();
+  rates.operand_exposure = 0;
+  // All three products fill whole waves: 12800, 2560 and 12800 are multiples of 128 and 256, counts of tiles multiples of 100.
+  const Gemm gemm{.op = "x", .m = 12800, .n = 12800, .k = 12800};
+  const double forward = gemm_forward_seconds(rates, gemm);
+  CHECK(gemm_backward_seconds(rates, gemm, true) == Approx(2 * forward));
+  CHECK(gemm_backward_seconds(rates, gemm, false) == Approx(forward));
+  Gemm scores = gemm;
+  scores.weight = false;  // both factors are activations: both need gradients whatever is frozen
+  CHECK(gemm_backward_seconds(rates, scores, false) == Approx(2 * forward));
+}
+
+TEST_CASE("only large products run in the recipe's type", "[perf][gemm]") {
+  Scenario scenario = scenario_of(llama(2, 4096, 11008, 32, 32), h100(), fused_trainer(), 8, 4096);
+  const DeviceRates wide = device_rates(scenario);
+  scenario.run.gemm_dtype = Dtype::fp8;
+  const DeviceRates fp8 = device_rates(scenario);
+  // 989.4 + 0.85 * (1978.9 - 989.4) = 1830.475 TFLOP/s, times 0.715 sustained.
+  CHECK(fp8.dense_flops == Approx(1830.475e12 * 0.715));
+  CHECK(wide.dense_flops == Approx(989.4e12 * 0.715));
+  CHECK(fp8.wide_flops == wide.wide_flops);
+  CHECK(fp8.attention_flops == wide.attention_flops);
+  const Gemm head{.op = "head", .kind = GemmClass::head, .m = 4096, .n = 32000, .k = 4096};
+  CHECK(gemm_forward_seconds(fp8, head) == gemm_forward_seconds(wide, head));
+}
+
+TEST_CASE("a type the device lacks falls back to one it has", "[perf][gemm]") {
+  DeviceType device = a100();
+  CHECK(peak_flops(device, Dtype::fp8) == 312e12);
+  CHECK(peak_flops(device, Dtype::fp4) == 312e12);
+  device.peak[static_cast<std::size_t>(Dtype::bf16)] = {};
+  CHECK(peak_flops(device, Dtype::bf16) == 312e12);  // fp16
+  CHECK(peak_flops(device, Dtype::fp32) == 19.5e12);
+}
+
+}  // namespace nd::perf
