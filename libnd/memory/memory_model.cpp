@@ -13,7 +13,7 @@ const ShapeSummary& MemoryModel::shape_summary(const ParallelConfig& config) {
 }
 
 const layout::StageLayout& MemoryModel::stage_layout(const ParallelConfig& config) {
-  const LayoutKey key{.pp = config.pp, .vpp = config.vpp, .recompute = config.recompute};
+  const LayoutKey key{.pp = config.pp, .vpp = config.vpp, .recompute = config.recompute, .schedule = config.schedule};
   const auto found = layouts_.find(key);
   if (found != layouts_.end()) return found->second;
   return layouts_.emplace(key, layout::make_layout(scenario_.model, scenario_.run, config)).first->second;

@@ -30,6 +30,7 @@ class MemoryModel {
   struct LayoutKey {
     int pp = 1, vpp = 1;
     Recompute recompute = Recompute::off;
+    Schedule schedule = Schedule::one_f_one_b;
     friend auto operator<=>(const LayoutKey&, const LayoutKey&) = default;
   };
 

@@ -163,7 +163,7 @@ class StagePricer {
     table_unit(bill.items, content().embedding);
     bill.items[Item::reduce_buffer] = reduce_buffer();
     between_micro_batches(bill.items);
-    if (in_.scenario.run.frozen_base && in_.scenario.profile.can.style == DataParallelStyle::fsdp)
+    if (in_.scenario.run.frozen_base && memory_.boundary_gradients_kept)
       bill.items[Item::boundary_gradients] = content().layers * layer_input();
     consider(bill);
   }
@@ -206,8 +206,8 @@ class StagePricer {
     const auto offer = [&](const LedgerSummary& ledger, double recomputed) {
       if (ledger.working_set + recomputed < worst) return;
       worst = ledger.working_set + recomputed;
-      items[Item::layer_working_set] = ledger.working_set;
-      items[Item::recomputed_layer] = recomputed;
+      items[Item::layer_working_set] = memory_.working_set_layers * ledger.working_set;
+      items[Item::recomputed_layer] = memory_.working_set_layers * recomputed;
     };
     for (const layout::Chunk& chunk : in_.chunks) {
       for (std::size_t k = 0; k < chunk.layers_by_kind.size(); ++k) {
@@ -268,12 +268,15 @@ class StagePricer {
     if (memory_.fsdp_root_gathered)
       items[Item::gathered_tables] = memory_.gathered_weight_bytes * (sharded_elements(content().embedding) + sharded_elements(content().head));
   }
-  /// A table that is a unit of its own: gathered weight, gradient in the compute type, and the input of its reduction.
+  /// A table that is a unit of its own: gathered weight, gradient in the compute type, and the input of its reduction, unless
+  /// the profile states the three together.
   void table_unit(ItemBytes& items, const ElementCount& table) const {
     if (!weights_sharded() || memory_.fsdp_root_gathered) return;
     const double elements = sharded_elements(table);
+    const double stated = memory_.fsdp_table_bytes - memory_.gathered_weight_bytes;
+    const double gradient = memory_.fsdp_table_bytes > 0 ? std::max(0.0, stated) : kComputeBytes + memory_.reduce_buffer_bytes;
     items[Item::gathered_tables] = memory_.gathered_weight_bytes * elements;
-    if (!in_.scenario.run.frozen_base) items[Item::table_gradient] = (kComputeBytes + memory_.reduce_buffer_bytes) * elements;
+    if (!in_.scenario.run.frozen_base) items[Item::table_gradient] = gradient * elements;
   }
   [[nodiscard]] double reduce_buffer() const {
     if (!weights_sharded() || in_.scenario.run.frozen_base) return 0;
