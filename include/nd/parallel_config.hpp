@@ -11,7 +11,8 @@ namespace nd {
 enum class Recompute : std::uint8_t { off, selective, full };
 /// What the data-parallel group shards: nothing, optimizer states, + gradients, + parameters.
 enum class ZeroLevel : std::uint8_t { none, optimizer, gradients, parameters };
-enum class Schedule : std::uint8_t { gpipe, one_f_one_b, interleaved };
+/// Pipeline schedule; libnd/layout/schedules/table.cpp has a row for each. Append-only.
+enum class Schedule : std::uint8_t { gpipe, one_f_one_b, interleaved, zb_h1, zb_v, dualpipe, dualpipe_v, seq_1f1b };
 enum class CpAlgorithm : std::uint8_t { ring, all_gather, ulysses };
 
 /// One strategy. devices = dp * tp * pp * cp; ep is taken out of dp * cp * tp (Megatron: dp * cp * tp = ep * etp * expert-dp).
@@ -29,6 +30,7 @@ struct ParallelConfig {
   Schedule schedule = Schedule::one_f_one_b;
   Recompute recompute = Recompute::off;
   CpAlgorithm cp_algorithm = CpAlgorithm::ring;
+  int seq_split = 1;  ///< parts a sequence is cut into along the pipeline (seq_1f1b)
 
   [[nodiscard]] std::int64_t devices() const { return std::int64_t{dp} * tp * pp * cp; }
   [[nodiscard]] std::int64_t global_batch() const { return std::int64_t{dp} * micro_batch_size * micro_batch_num; }

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/integer.hpp"
+#include "layout/schedules/table.hpp"
 
 namespace nd::layout {
 
@@ -91,17 +92,11 @@ LayerShape layer_shape(const ResolvedRun& run, const ParallelConfig& config) {
 }
 
 double chunks_in_flight(const ParallelConfig& config, int stage) {
-  const std::int64_t m = config.micro_batch_num, p = config.pp, v = config.vpp;
-  switch (config.schedule) {
-    case Schedule::gpipe:
-      return static_cast<double>(m * v);
-    case Schedule::one_f_one_b:
-      return static_cast<double>(std::min(m, p - stage) * v);
-    case Schedule::interleaved:
-      // Megatron-LM's warm-up count plus the one in work (Korthikanti et al. 2022, section 5).
-      return static_cast<double>(std::min(2 * (p - stage - 1) + (v - 1) * p + 1, m * v));
-  }
-  return static_cast<double>(m * v);
+  const ScheduleRow& row = schedule_row(config.schedule);
+  const ScheduleShape shape = schedule_shape(config);
+  // What the schedule cannot run keeps everything: the safe side.
+  if (why_invalid(row, shape)) return static_cast<double>(config.micro_batch_num) * config.vpp;
+  return row.held(shape, stage).together;
 }
 
 }  // namespace nd::layout

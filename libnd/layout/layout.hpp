@@ -33,7 +33,9 @@ struct StageLayout {
 [[nodiscard]] LayerShape layer_shape(const ResolvedRun& run, const ParallelConfig& config);
 
 /// Micro-batches (times chunks) kept at once on `stage`, in units of one chunk of one micro-batch.
-/// gpipe: m * vpp; 1f1b: min(m, pp - stage); interleaved: min(2(pp - stage - 1) + (vpp - 1) pp + 1, m vpp).
+/// Taken from the schedule's row (layout/schedules/table.hpp): gpipe m * vpp; 1f1b min(m, pp - stage); interleaved
+/// min(2(pp - stage - 1) + (vpp - 1) pp + 1, m vpp). Zero-bubble schedules: activations and deferred weight-gradient inputs
+/// together, each counted as a whole chunk.
 [[nodiscard]] double chunks_in_flight(const ParallelConfig& config, int stage);
 
 /// Where the ranks of a group are, from the rank order of the framework.

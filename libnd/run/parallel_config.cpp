@@ -12,7 +12,8 @@ const char* to_text(Recompute mode) {
 }
 
 const char* to_text(Schedule schedule) {
-  constexpr std::array<const char*, 3> kText{"gpipe", "1f1b", "interleaved"};
+  constexpr std::array<const char*, 8> kText{"gpipe", "1f1b",     "interleaved", "zb_h1",
+                                             "zb_v",  "dualpipe", "dualpipe_v",  "seq_1f1b"};
   return kText.at(static_cast<std::size_t>(schedule));
 }
 
@@ -33,6 +34,7 @@ std::string to_text(const ParallelConfig& config) {
   degree("etp", config.etp);
   degree("vpp", config.vpp);
   degree("op", config.op);
+  degree("seq_split", config.seq_split);
   if (config.sequence_parallel) out += " sp";
   out += " mbs" + std::to_string(config.micro_batch_size) + " mb" + std::to_string(config.micro_batch_num);
   if (config.recompute != Recompute::off) out += std::string(" recompute-") + to_text(config.recompute);

@@ -38,7 +38,7 @@ const std::map<std::string, Names> kMayInclude{
 const std::map<std::string, std::string> kPublicHeader{
     {"units", "core"},        {"result", "core"},          {"diagnostic", "core"},   {"version", "core"},      {"model_spec", "model"},
     {"device", "device"},     {"parallel_config", "run"},  {"run_spec", "run"},      {"framework_profile", "run"}, {"ops", "ops"},
-    {"scenario", "layout"},   {"memory", "memory"},        {"perf", "perf"},         {"calibration", "calibration"},
+    {"scenario", "layout"},   {"schedule", "layout"},     {"memory", "memory"},        {"perf", "perf"},         {"calibration", "calibration"},
     {"search_space", "space"}, {"search", "search"},       {"data_store", "formats"}, {"formats", "formats"},   {"report", "report"},
     {"validation", "report"}, {"nd", "report"},
 };

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "layout/schedules/pass_lists.hpp"
+#include "nd/schedule.hpp"
+
+namespace nd::layout {
+
+/// Runs the pass lists of a schedule over given durations: a pass starts when its stage is free and what it waits for is there.
+/// Keeps its memory: after a first replay of a shape, further ones of that shape (or smaller) allocate nothing unless a
+/// timeline is asked for. Not thread-safe; one per worker. docs/cost_model_pipeline.md#replay.
+class Replay {
+ public:
+  /// The result lives until the next call. `row` must outlive the object.
+  const ReplayResult& run(const ScheduleRow& row, const ReplayInput& input);
+  [[nodiscard]] const PassLists& lists() const { return lists_; }
+
+ private:
+  /// How one kind of pass of one chunk runs.
+  struct Action {
+    const double* after = nullptr;  ///< per unit: end of what the pass waits for, negative while it has not run
+    double* end = nullptr;          ///< per unit: where its own end is written
+    double seconds = 0;             ///< for a whole micro-batch
+    double transfer = 0;            ///< on the way from the stage waited for
+    std::int32_t from = -1;         ///< that stage when it is another one
+  };
+  struct Cursor {
+    const Pass* next = nullptr;
+    const Pass* last = nullptr;
+    double free = 0, busy = 0, p2p = 0, first_backward = 0, last_forward = 0;
+    double idle[3] = {0, 0, 0};
+    int phase = 0;
+    int forwards_left = 0;
+  };
+
+  bool check_input(const ScheduleRow& row, const ReplayInput& input);
+  bool set_up(const ScheduleRow& row, const ReplayInput& input);
+  bool set_up_chunk(const ScheduleRow& row, const ReplayInput& input, int stage, int chunk);
+  template <bool kParts>
+  bool advance(Cursor& cursor, int stage);
+  void record(int stage, const Pass& pass, double start, double end, double received);
+  void summarise(const ReplayInput& input);
+  const ReplayResult& fail(ReplayStatus status, std::string problem);
+  [[nodiscard]] Action* actions_of(int stage) { return actions_.data() + static_cast<std::size_t>(stage * lists_.local_chunks()) * 4; }
+
+  PassLists lists_;
+  ReplayResult result_;
+  std::vector<Action> actions_;  ///< [stage][chunk][kind]
+  std::vector<double> ends_;     ///< forwards, input gradients (rows of units per place of the model), then two helper rows
+  std::vector<double> share_;    ///< work of a unit as a share of its micro-batch
+  std::vector<double> saving_;   ///< [stage][chunk] of a forward that runs joined
+  std::vector<double> recompute_;
+  std::vector<int> holder_;      ///< stage per place and direction
+  std::vector<Cursor> cursors_;
+  bool exposed_ = false, timeline_ = false;
+};
+
+}  // namespace nd::layout

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// GPipe (Huang et al. 2019): all forwards, then all backwards. With more than one chunk per stage this is the breadth-first
+// pipeline (Lamy-Poirier 2022): every micro-batch through chunk 0, then through chunk 1, ..., and back.
+#include "layout/schedules/emit.hpp"
+#include "layout/schedules/schedules.hpp"
+
+namespace nd::layout::gpipe {
+
+std::optional<std::string_view> why_invalid(const ScheduleShape&) { return std::nullopt; }
+
+void passes(const ScheduleShape& shape, int, PassList& out) {
+  for (int chunk = 0; chunk < shape.chunks; ++chunk)
+    for (int unit = 0; unit < shape.micro_batches; ++unit) emit(out, PassKind::forward, chunk, unit);
+  for (int chunk = shape.chunks - 1; chunk >= 0; --chunk)
+    for (int unit = 0; unit < shape.micro_batches; ++unit) emit(out, PassKind::backward, chunk, unit);
+}
+
+HeldPeak held(const ScheduleShape& shape, int) {
+  const double all = static_cast<double>(shape.micro_batches) * shape.chunks;
+  return {all, 0, all};
+}
+
+// Stage p-1 starts p-1 forwards late and ends p-1 backwards early. With several chunks a micro-batch is back at stage 0 after
+// p chunk times, so m >= p micro-batches keep the loop full.
+std::optional<double> bubble(const ScheduleShape& shape, const UniformTimes& times) {
+  if (shape.chunks > 1 && shape.micro_batches < shape.stages) return std::nullopt;
+  return (shape.stages - 1) * (times.forward + times.backward());
+}
+
+}  // namespace nd::layout::gpipe
