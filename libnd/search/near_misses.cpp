@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "search/memory_parts.hpp"
 #include "search/pricer.hpp"
 
 namespace nd::search {
@@ -45,17 +46,10 @@ std::vector<NearMiss> NearMisses::take(const Scenario& scenario, std::size_t cou
 }
 
 LargestPart largest_part(const StageMemory& stage) {
-  const std::array<LargestPart, 9> parts{{{"parameters", stage.parameters},
-                                          {"gradients", stage.gradients},
-                                          {"optimizer_states", stage.optimizer_states},
-                                          {"workspace", stage.workspace},
-                                          {"buffers", stage.buffers},
-                                          {"activations", stage.activations},
-                                          {"logits", stage.logits},
-                                          {"working_set", stage.working_set},
-                                          {"temporary", stage.temporary}}};
-  return *std::max_element(parts.begin(), parts.end(),
-                           [](const LargestPart& a, const LargestPart& b) { return a.bytes.value < b.bytes.value; });
+  const auto largest = std::max_element(kMemoryParts.begin(), kMemoryParts.end(), [&stage](const MemoryPart& a, const MemoryPart& b) {
+    return stage.*a.bytes < stage.*b.bytes;
+  });
+  return {largest->name, stage.*largest->bytes};
 }
 
 }  // namespace nd::search

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "memory/memory_model.hpp"
-#include "nd/perf.hpp"
 #include "nd/scenario.hpp"
+#include "perf/time_model.hpp"
 
 namespace nd::search {
 
@@ -11,20 +11,25 @@ namespace nd::search {
 /// Thread-compatible: one per worker. The scenario must outlive it.
 class Pricer {
  public:
-  explicit Pricer(const Scenario& scenario) : scenario_(scenario), memory_(scenario) {}
+  explicit Pricer(const Scenario& scenario) : memory_(scenario), time_(scenario) {}
 
   /// Valid until the next call.
   const MemoryBreakdown& memory(const ParallelConfig& config) {
-    memory_.estimate(config, scratch_);
-    return scratch_;
+    memory_.estimate(config, memory_scratch_);
+    return memory_scratch_;
   }
-  [[nodiscard]] TimeBreakdown time(const ParallelConfig& config) { return estimate_time(scenario_, config); }
+  /// Valid until the next call.
+  const TimeBreakdown& time(const ParallelConfig& config) {
+    time_.estimate(config, time_scratch_);
+    return time_scratch_;
+  }
   [[nodiscard]] const layout::StageLayout& layout(const ParallelConfig& config) { return memory_.stage_layout(config); }
 
  private:
-  const Scenario& scenario_;
   memory::MemoryModel memory_;
-  MemoryBreakdown scratch_;
+  perf::TimeModel time_;
+  MemoryBreakdown memory_scratch_;
+  TimeBreakdown time_scratch_;
 };
 
 }  // namespace nd::search

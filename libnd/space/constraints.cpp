@@ -135,6 +135,8 @@ Verdict check_vpp(const SpaceContext& context, const ParallelConfig& config) {
 }
 
 Verdict check_schedule(const SpaceContext& /*context*/, const ParallelConfig& config) {
+  // The other schedules are described, but memory and time price only these.
+  if (config.schedule > Schedule::interleaved) return Rejection::schedule_unsupported;
   const bool interleaved = config.schedule == Schedule::interleaved;
   if (interleaved != (config.vpp > 1)) return Rejection::schedule_unsupported;
   return std::nullopt;

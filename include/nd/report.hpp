@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "nd/diagnostic.hpp"
+#include "nd/run_spec.hpp"
+#include "nd/scenario.hpp"
+#include "nd/search.hpp"
+#include "nd/search_space.hpp"
+
+namespace nd {
+
+/// One fact the search was asked about, with where it came from.
+struct RequestField {
+  std::string name;
+  std::variant<std::int64_t, double, bool, std::string> value;
+  Origin origin;
+};
+
+/// A finished search with all that its reports show. The scenario is the one the search priced (search_scenario).
+struct SearchReport {
+  Scenario scenario;
+  SearchSpace space;
+  SearchResult result;
+  std::string file, format;            ///< of the input
+  std::vector<RequestField> request;   ///< after defaults
+  std::vector<std::string> defaulted;  ///< fields nobody stated that the price depends on
+  std::vector<Diagnostic> notes;       ///< warnings and notes about the input
+  bool all = false;                    ///< JSON: every candidate of the ranking, not only the best
+  bool timings = false;                ///< JSON: seconds of the phases and workers used; without, the document is the same for every run
+  int jobs = 0;                        ///< for pricing details of a long ranking; 0 = all cores
+};
+
+/// The facts of a resolved run as request fields, in a fixed order.
+[[nodiscard]] std::vector<RequestField> request_fields(const Scenario& scenario, const RunSpec& stated);
+
+/// The ranking for people: best candidates, ties, what was left out and why, what was assumed. Ends with a newline.
+[[nodiscard]] std::string search_table(const SearchReport& report);
+/// One JSON document, schema nd/search/1 (data/schema/search.schema.json). Ends with a newline.
+[[nodiscard]] std::string search_json(const SearchReport& report);
+/// Everything about one strategy: stages, ledger of the peak stage, parts of the step.
+[[nodiscard]] std::string explain_strategy(const Scenario& scenario, const PricedCandidate& candidate);
+
+/// Writes every candidate of the ranking as CSV (docs/cli.md), in ranked order; whole or not at all. The reason when it failed.
+[[nodiscard]] std::optional<Diagnostic> write_ranking_csv(const SearchReport& report, const std::string& path);
+/// Writes a text file, whole or not at all; missing folders are created. The reason when it failed.
+[[nodiscard]] std::optional<Diagnostic> write_text_file(const std::string& path, std::string_view text);
+
+}  // namespace nd

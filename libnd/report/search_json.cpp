@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nlohmann/json.hpp>
+
+#include "nd/ops.hpp"
+#include "nd/report.hpp"
+#include "search/memory_parts.hpp"
+
+namespace nd {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json config_json(const ParallelConfig& config) {
+  return Json{{"dp", config.dp},
+              {"tp", config.tp},
+              {"pp", config.pp},
+              {"cp", config.cp},
+              {"ep", config.ep},
+              {"etp", config.etp},
+              {"sp", config.sequence_parallel},
+              {"op", config.op},
+              {"zero", static_cast<int>(config.zero)},
+              {"vpp", config.vpp},
+              {"mbs", config.micro_batch_size},
+              {"mb", config.micro_batch_num},
+              {"gbs", config.global_batch()},
+              {"schedule", to_text(config.schedule)},
+              {"recompute", to_text(config.recompute)},
+              {"cp_algorithm", to_text(config.cp_algorithm)}};
+}
+
+Json parts_json(const StageMemory& stage) {
+  Json out = Json::object();
+  for (const auto& part : search::kMemoryParts) out[std::string(part.name)] = to_gib(stage.*part.bytes);
+  return out;
+}
+
+Json memory_json(const MemoryBreakdown& memory) {
+  const auto& peak = memory.peak();
+  Json stages = Json::array();
+  for (const auto& stage : memory.stages)
+    stages.push_back({{"stage", stage.stage},
+                      {"instant", to_text(stage.instant)},
+                      {"peak", to_gib(stage.reserved)},
+                      {"allocated", to_gib(stage.allocated)},
+                      {"in_flight", stage.in_flight},
+                      {"parts", parts_json(stage)}});
+  return Json{{"peak", to_gib(peak.reserved)},      {"allocated", to_gib(peak.allocated)}, {"budget", to_gib(memory.budget)},
+              {"stage", peak.stage},                {"instant", to_text(peak.instant)},    {"parts", parts_json(peak)},
+              {"stages", std::move(stages)}};
+}
+
+Json time_json(const std::array<Seconds, kTimePartCount>& parts) {
+  Json out = Json::object();
+  for (std::size_t i = 0; i < kTimePartCount; ++i) out[std::string(to_text(static_cast<TimePart>(i)))] = parts[i].value;
+  return out;
+}
+
+Json candidate_json(const PricedCandidate& candidate, double band) {
+  Json out{{"rank", candidate.rank}};
+  out.update(config_json(candidate.config));
+  out["offload"] = false;
+  out["layout"] = candidate.layers;
+  out["step_time_s"] = candidate.time.step.value;
+  out["step_time_band"] = band;
+  out["tokens_per_s_per_device"] = candidate.tokens_per_second;
+  out["tflops_per_device"] = candidate.flops_per_second / 1e12;
+  out["mfu"] = candidate.mfu ? Json(*candidate.mfu) : Json(nullptr);
+  out["fits"] = to_text(candidate.memory.fit);
+  out["memory_gib"] = memory_json(candidate.memory);
+  out["time_parts_s"] = time_json(candidate.time.exposed);
+  out["hidden_s"] = time_json(candidate.time.hidden);
+  out["bound_by"] = std::string(to_text(candidate.time.bound_by()));
+  return out;
+}
+
+Json candidates_json(const SearchReport& report) {
+  Json out = Json::array();
+  for (const auto& candidate : report.result.candidates) out.push_back(candidate_json(candidate, report.result.band));
+  if (!report.all) return out;
+  std::vector<ParallelConfig> rest;
+  const auto& ranking = report.result.ranking;
+  for (std::size_t i = report.result.candidates.size(); i < ranking.size(); ++i) rest.push_back(ranking[i].config);
+  for (auto& candidate : price_strategies(report.scenario, rest, report.jobs)) {
+    candidate.rank = static_cast<std::int64_t>(out.size()) + 1;
+    out.push_back(candidate_json(candidate, report.result.band));
+  }
+  return out;
+}
+
+Json near_misses_json(const std::vector<NearMiss>& misses) {
+  Json out = Json::array();
+  for (const auto& miss : misses) {
+    Json entry = config_json(miss.config);
+    entry["memory_gib"] = memory_json(miss.memory);
+    entry["lacks_gib"] = to_gib(miss.lacks);
+    entry["largest_part"] = std::string(miss.largest_part);
+    entry["largest_gib"] = to_gib(miss.largest);
+    entry["change"] = miss.change.empty() ? Json(nullptr) : Json(miss.change);
+    out.push_back(std::move(entry));
+  }
+  return out;
+}
+
+Json origin_json(const Origin& origin) {
+  Json out{{"origin", to_text(origin.kind)}};
+  const std::string where = to_text(origin.where);
+  if (!where.empty()) out["where"] = where;
+  return out;
+}
+
+Json choice_json(const DimensionInfo& info, const DimensionChoice& choice) {
+  if (choice.automatic()) return "auto";
+  Json out = Json::object();
+  Json values = Json::array();
+  for (const auto value : choice.values) values.push_back(value_text(info.id, value));
+  if (!choice.values.empty()) out["values"] = std::move(values);
+  const DimensionChoice any;
+  if (choice.least != any.least) out["least"] = choice.least;
+  if (choice.most != any.most) out["most"] = choice.most;
+  if (!choice.excluded.empty()) out["excluded"] = choice.excluded;
+  out["pinned"] = choice.pinned;
+  return out;
+}
+
+Json request_json(const SearchReport& report) {
+  Json fields = Json::object();
+  for (const auto& field : report.request) {
+    Json entry = Json::object();
+    std::visit([&entry](const auto& value) { entry["value"] = value; }, field.value);
+    entry.update(origin_json(field.origin));
+    fields[field.name] = std::move(entry);
+  }
+  Json dimensions = Json::object();
+  for (const auto& info : dimension_list()) dimensions[std::string(info.name)] = choice_json(info, report.space.of(info.id));
+  return Json{{"file", report.file}, {"format", report.format}, {"fields", std::move(fields)}, {"dimensions", std::move(dimensions)}};
+}
+
+Json model_json(const Scenario& scenario) {
+  const auto count = count_parameters(scenario.model);
+  const auto& model = scenario.model;
+  return Json{{"name", model.name},
+              {"model_type", model.model_type},
+              {"parameters", count.total},
+              {"mtp_parameters", count.mtp},
+              {"active_parameters", count.active},
+              {"layers", model.layers()},
+              {"hidden_size", model.hidden_size},
+              {"vocab_size", model.vocab_size},
+              {"flops_per_token", model_flops_per_token(model, scenario.run.seq_length, true).value}};
+}
+
+Json device_json(const Scenario& scenario) {
+  const auto& device = scenario.cluster.device;
+  Json peaks = Json::object();
+  for (int i = 0; i < kDtypeCount; ++i) {
+    const double peak = device.peak.at(static_cast<std::size_t>(i)).value;
+    if (peak > 0) peaks[to_text(static_cast<Dtype>(i))] = peak / 1e12;
+  }
+  return Json{{"name", device.name},
+              {"title", device.title},
+              {"vendor", device.vendor},
+              {"devices", scenario.cluster.devices},
+              {"memory_gib", to_gib(device.memory.nominal)},
+              {"peak_tflops", std::move(peaks)}};
+}
+
+Json counts_json(const SearchStats& stats) {
+  Json rejected = Json::object();
+  for (std::size_t i = 0; i < kRejectionCount; ++i)
+    if (stats.rejected[i] > 0) rejected[std::string(to_text(static_cast<Rejection>(i)))] = stats.rejected[i];
+  return Json{{"enumerated", stats.enumerated}, {"legal", stats.legal},   {"fitting", stats.fitting},
+              {"priced", stats.priced},         {"pruned", stats.pruned}, {"rejected", std::move(rejected)}};
+}
+
+Json phases_json(const SearchReport& report) {
+  const auto& phases = report.result.stats.phases;
+  const auto seconds = [&report](Seconds value) { return report.timings ? Json(value.value) : Json(nullptr); };
+  return Json{{"enumerate", seconds(phases.enumerate)},
+              {"price", seconds(phases.price)},
+              {"rank", seconds(phases.rank)},
+              {"detail", seconds(phases.detail)}};
+}
+
+}  // namespace
+
+std::string search_json(const SearchReport& report) {
+  Json notes = Json::array();
+  for (const auto& note : report.notes) notes.push_back(to_text(note));
+  const Json document{{"schema", "nd/search/1"},
+                      {"request", request_json(report)},
+                      {"model", model_json(report.scenario)},
+                      {"device", device_json(report.scenario)},
+                      {"framework", report.scenario.profile.name},
+                      {"framework_version", report.scenario.profile.version},
+                      {"counts", counts_json(report.result.stats)},
+                      {"phases_s", phases_json(report)},
+                      {"jobs", report.timings ? Json(report.result.stats.jobs) : Json(nullptr)},
+                      {"defaulted", report.defaulted},
+                      {"notes", std::move(notes)},
+                      {"budget_gib", to_gib(report.result.budget)},
+                      {"near_misses", near_misses_json(report.result.near_misses)},
+                      {"candidates", candidates_json(report)}};
+  // Names come from files in UTF-8; anything else is replaced rather than thrown at.
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace nd

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nd/report.hpp"
+
+namespace nd {
+
+namespace {
+
+/// Fields of a run that do not belong to the strategy, with their resolved values.
+class Fields {
+ public:
+  Fields(const Scenario& scenario, const RunSpec& stated) : scenario_(scenario), stated_(stated) {}
+
+  template <class T>
+  void add(const std::string& name, T value) {
+    const auto found = stated_.origins.find(name);
+    Origin origin;  // nobody said so: a default
+    if (found != stated_.origins.end()) origin = found->second;
+    out_.push_back({name, std::move(value), origin});
+  }
+  [[nodiscard]] std::vector<RequestField> take() && { return std::move(out_); }
+  [[nodiscard]] const Scenario& scenario() const { return scenario_; }
+
+ private:
+  const Scenario& scenario_;
+  const RunSpec& stated_;
+  std::vector<RequestField> out_;
+};
+
+}  // namespace
+
+std::vector<RequestField> request_fields(const Scenario& scenario, const RunSpec& stated) {
+  Fields fields(scenario, stated);
+  const auto& run = scenario.run;
+  fields.add("devices", run.devices);
+  fields.add("device_type", scenario.cluster.device.name);
+  fields.add("framework", scenario.profile.name);
+  fields.add("framework_version", scenario.profile.version);
+  fields.add("global_batch_size", run.global_batch_size);
+  fields.add("seq_length", run.seq_length);
+  fields.add("optimizer", std::string(to_text(run.optimizer)));
+  fields.add("compute_dtype", std::string(to_text(run.compute_dtype)));
+  fields.add("gemm_dtype", std::string(to_text(run.gemm_dtype)));
+  fields.add("cp_algorithm", std::string(to_text(run.strategy.cp_algorithm)));
+  fields.add("capacity_factor", run.capacity_factor);
+  fields.add("expert_imbalance", run.expert_imbalance);
+  fields.add("frozen_base", run.frozen_base);
+  fields.add("device_memory", run.device_memory.value);
+  return std::move(fields).take();
+}
+
+}  // namespace nd
