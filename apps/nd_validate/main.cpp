@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include "nd/validation.hpp"
+#include "options.hpp"
+
+namespace nd_validate {
+namespace {
+
+namespace fs = std::filesystem;
+
+enum Status { kDone = 0, kUsage = 2, kBadInput = 3, kNoOutput = 4, kBug = 70 };
+
+void print(std::FILE* to, const std::string& text) { std::fwrite(text.data(), 1, text.size(), to); }
+
+void print_problems(const nd::Error& error) {
+  for (const nd::Diagnostic& diagnostic : error.diagnostics) print(stderr, nd::to_text(diagnostic) + "\n");
+}
+
+/// The installed share folder beside the program, else the data folder of the tree it was built in, found from where it lies.
+std::string default_data_dir(const char* program) {
+  std::error_code code;
+  fs::path self = fs::read_symlink("/proc/self/exe", code);
+  if (code) self = fs::absolute(program, code);
+  for (fs::path folder = self.parent_path(); !folder.empty(); folder = folder.parent_path()) {
+    for (const fs::path& candidate : {folder / "share" / "nd" / "data", folder / "share" / "nd", folder / "data"})
+      if (fs::is_directory(candidate / "measured", code)) return candidate.string();
+    if (folder == folder.root_path()) break;
+  }
+  return "data";
+}
+
+/// False when a file could not be written; the reason is on standard error.
+bool write_output(const std::string& path, const std::string& text) {
+  if (path.empty()) return true;
+  if (path == "-") {
+    print(stdout, text);
+    return true;
+  }
+  const auto problem = nd::write_validation_file(path, text);
+  if (problem) print(stderr, nd::to_text(*problem) + "\n");
+  return !problem;
+}
+
+int run(const Options& options, const char* program) {
+  std::vector<nd::MeasuredRow> rows;
+  bool readable = true;
+  for (const std::string& table : options.tables) {
+    const auto read = nd::read_measured_rows(table);
+    if (read) {
+      rows.insert(rows.end(), read->begin(), read->end());
+    } else {
+      print_problems(read.error());
+      readable = false;
+    }
+  }
+  if (!readable) return kBadInput;
+  const nd::DataStore data(options.data_dir.empty() ? default_data_dir(program) : options.data_dir);
+  const auto report = nd::validate_rows(rows, data, options.jobs);
+  if (!report) {
+    print_problems(report.error());
+    return kBadInput;
+  }
+  bool written = true;
+  if (!options.json.empty()) written = write_output(options.json, nd::validation_json(*report)) && written;
+  if (!options.report.empty()) written = write_output(options.report, nd::validation_html(*report, options.worst)) && written;
+  if (!options.markdown.empty()) written = write_output(options.markdown, nd::validation_markdown(*report, options.worst)) && written;
+  const bool quiet = options.json == "-" || options.report == "-" || options.markdown == "-";
+  if (!quiet) {
+    if (options.rows) print(stdout, nd::validation_row_list(*report) + "\n");
+    print(stdout, nd::validation_text(*report, options.worst));
+  }
+  return written ? kDone : kNoOutput;
+}
+
+}  // namespace
+}  // namespace nd_validate
+
+int main(int argc, char** argv) {
+  try {
+    const nd_validate::CommandLine line = nd_validate::parse_command_line(argc, argv);
+    if (line.status) {
+      nd_validate::print(*line.status == 0 ? stdout : stderr, line.text);
+      return *line.status;
+    }
+    return nd_validate::run(line.options, argv[0]);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "error: internal: %s (please report this)\n", error.what());
+    return nd_validate::kBug;
+  }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nd/calibration.hpp"
+#include "nd/data_store.hpp"
+#include "nd/memory.hpp"
+#include "nd/perf.hpp"
+#include "nd/result.hpp"
+
+namespace nd {
+
+/// Which counter a published memory figure is.
+enum class MemoryCounter : std::uint8_t { allocated, reserved, device };
+/// Of which pipeline stage it is; this_rank = the logging rank, taken as the first stage.
+enum class MemoryStage : std::uint8_t { maximum, this_rank, first_stage, last_stage };
+
+/// How a table read its memory: which counter, where, when.
+struct MemoryReading {
+  MemoryCounter counter = MemoryCounter::allocated;
+  MemoryStage stage = MemoryStage::maximum;
+  ReadingTime time = ReadingTime::steady;
+  friend bool operator==(const MemoryReading&, const MemoryReading&) = default;
+};
+
+/// One measured row and what the model says about it.
+struct ValidatedRow {
+  MeasuredRow measured;
+  std::string skipped;      ///< why it was not priced, or not scored (then "quarantine: ..."); empty = scored
+  std::string quarantined;  ///< reason of data/measured/quarantine.csv; the row is priced but not scored
+  std::string device, framework, framework_version, strategy;  ///< as resolved
+  std::vector<std::string> features;
+  std::vector<std::string> assumptions;  ///< what the row left open and how it was filled
+  MemoryReading reading;
+  bool memory_only = false;         ///< the source says its times are launch-bound: their error counts in the file's own table only
+  std::optional<double> measured_step_time_s, predicted_step_time_s;
+  std::optional<double> measured_peak_mem_gib, predicted_peak_mem_gib;
+  std::array<double, kTimePartCount> time_parts_s{};                ///< exposed, by TimePart
+  std::vector<std::pair<std::string, double>> memory_parts_gib;     ///< of the stage that was read
+  std::optional<Fit> fit;                                           ///< verdict on the steady state of the heaviest stage
+  double reserved_gib = 0, budget_gib = 0;                          ///< what the verdict compares
+
+  [[nodiscard]] bool priced() const { return predicted_step_time_s.has_value() || predicted_peak_mem_gib.has_value(); }
+  /// predicted / measured - 1, nullopt when either is missing or the row is not scored.
+  [[nodiscard]] std::optional<double> time_error() const;
+  [[nodiscard]] std::optional<double> memory_error() const;
+};
+
+struct ValidationSummary {
+  ErrorStatistics step_time, memory;
+};
+
+/// Verdicts of the fit test against what happened. "tight" is within the model's own error of the budget.
+struct FitCounts {
+  std::int64_t ran_yes = 0, ran_tight = 0, ran_no = 0;           ///< rows that ran
+  std::int64_t failed_yes = 0, failed_tight = 0, failed_no = 0;  ///< rows that ended out of memory
+};
+
+struct ValidationReport {
+  std::vector<ValidatedRow> rows;  ///< in input order
+  ValidationSummary overall;
+  std::map<std::string, ValidationSummary> files, devices, frameworks;
+  FitCounts fit;
+  std::map<std::string, FitCounts> fit_files;
+  std::vector<Sweep> sweeps;
+  std::vector<Diagnostic> notes;
+  std::int64_t priced = 0, skipped = 0, quarantined = 0;
+};
+
+/// Reads a measured-run table; every problem of the file at once.
+[[nodiscard]] Result<std::vector<MeasuredRow>> read_measured_rows(const std::string& path);
+/// Prices each row as the strategy it states. Nothing is fitted. Errors: a broken data/measured/ file of `data`; a row that
+/// cannot be priced is no error but a `skipped` reason. The same for every `jobs` (0 = all cores).
+[[nodiscard]] Result<ValidationReport> validate_rows(const std::vector<MeasuredRow>& rows, const DataStore& data, int jobs = 1);
+
+/// The document nd/validation/1. `rows` off leaves the rows out.
+[[nodiscard]] std::string validation_json(const ValidationReport& report, bool with_rows = true);
+/// Tables for a terminal; `worst`: how many of the worst rows are listed.
+[[nodiscard]] std::string validation_text(const ValidationReport& report, int worst = 10);
+/// docs/accuracy.md.
+[[nodiscard]] std::string validation_markdown(const ValidationReport& report, int worst = 10);
+/// One self-contained page with tables and measured-against-predicted charts.
+[[nodiscard]] std::string validation_html(const ValidationReport& report, int worst = 10);
+/// Writes one of the above, whole or not at all; the reason when it failed.
+[[nodiscard]] std::optional<Diagnostic> write_validation_file(const std::string& path, const std::string& text);
+/// One line per row.
+[[nodiscard]] std::string validation_row_list(const ValidationReport& report);
+
+[[nodiscard]] const char* to_text(MemoryCounter counter);
+[[nodiscard]] const char* to_text(MemoryStage stage);
+[[nodiscard]] const char* to_text(ReadingTime time);
+
+}  // namespace nd

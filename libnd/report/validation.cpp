@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nd/validation.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "formats/readers/measured.hpp"
+#include "report/validation_mapping.hpp"
+#include "report/validation_pricer.hpp"
+#include "report/validation_rules.hpp"
+
+namespace nd {
+
+std::optional<double> ValidatedRow::time_error() const {
+  if (!skipped.empty() || !measured_step_time_s || !predicted_step_time_s) return std::nullopt;
+  return *predicted_step_time_s / *measured_step_time_s - 1.0;
+}
+
+std::optional<double> ValidatedRow::memory_error() const {
+  if (!skipped.empty() || !measured_peak_mem_gib || !predicted_peak_mem_gib) return std::nullopt;
+  return *predicted_peak_mem_gib / *measured_peak_mem_gib - 1.0;
+}
+
+const char* to_text(MemoryCounter counter) {
+  constexpr std::array<const char*, 3> kText{"allocated", "reserved", "device"};
+  return kText.at(static_cast<std::size_t>(counter));
+}
+const char* to_text(MemoryStage stage) {
+  constexpr std::array<const char*, 4> kText{"maximum", "this_rank", "first_stage", "last_stage"};
+  return kText.at(static_cast<std::size_t>(stage));
+}
+const char* to_text(ReadingTime time) { return time == ReadingTime::steady ? "steady" : "first_iteration"; }
+
+Result<std::vector<MeasuredRow>> read_measured_rows(const std::string& path) { return formats::read_measured_table(path); }
+
+namespace {
+
+/// Signed errors of one group of rows.
+struct Errors {
+  std::vector<double> time, memory;
+  [[nodiscard]] ValidationSummary summary() const { return {error_statistics(time), error_statistics(memory)}; }
+};
+
+void count_fit(const ValidatedRow& row, FitCounts& counts) {
+  if (!row.fit) return;
+  const bool failed = row.measured.out_of_memory();
+  // A row without a measurement proves nothing about fitting.
+  if (!failed && !row.measured_step_time_s && !row.measured_peak_mem_gib) return;
+  switch (*row.fit) {
+    case Fit::yes: ++(failed ? counts.failed_yes : counts.ran_yes); break;
+    case Fit::tight: ++(failed ? counts.failed_tight : counts.ran_tight); break;
+    case Fit::no: ++(failed ? counts.failed_no : counts.ran_no); break;
+  }
+}
+
+void summarize(ValidationReport& report) {
+  Errors overall;
+  std::map<std::string, Errors> files, devices, frameworks;
+  std::vector<SweepPoint> points;
+  for (const ValidatedRow& row : report.rows) {
+    if (row.priced()) ++report.priced;
+    if (!row.quarantined.empty()) ++report.quarantined;
+    else if (!row.skipped.empty()) ++report.skipped;
+    if (!row.skipped.empty()) continue;
+    const std::string framework = row.framework + (row.framework_version.empty() ? "" : " " + row.framework_version);
+    Errors& file = files[row.measured.file_name()];
+    Errors& device = devices[row.device];
+    Errors& trainer = frameworks[framework];
+    if (const auto error = row.time_error()) {
+      file.time.push_back(*error);
+      if (!row.memory_only)
+        for (Errors* group : {&overall, &device, &trainer}) group->time.push_back(*error);
+    }
+    if (const auto error = row.memory_error())
+      for (Errors* group : {&overall, &file, &device, &trainer}) group->memory.push_back(*error);
+    count_fit(row, report.fit);
+    count_fit(row, report.fit_files[row.measured.file_name()]);
+    if (row.time_error() && !row.memory_only) points.push_back(report::sweep_point(row));
+  }
+  report.overall = overall.summary();
+  for (const auto& [name, errors] : files) report.files[name] = errors.summary();
+  for (const auto& [name, errors] : devices) report.devices[name] = errors.summary();
+  for (const auto& [name, errors] : frameworks) report.frameworks[name] = errors.summary();
+  report.sweeps = find_sweeps(points);
+}
+
+}  // namespace
+
+Result<ValidationReport> validate_rows(const std::vector<MeasuredRow>& rows, const DataStore& data, int) {
+  const auto book = report::load_rule_book(data);
+  if (!book) return book.error();
+  ValidationReport out;
+  out.rows.reserve(rows.size());
+  report::RowPricer pricer(data);
+  for (const MeasuredRow& row : rows) {
+    out.rows.push_back(pricer.price(row, report::map_row(row, *book)));
+    ValidatedRow& priced = out.rows.back();
+    priced.quarantined = report::quarantine_reason(*book, row);
+    if (!priced.quarantined.empty() && priced.skipped.empty()) priced.skipped = "quarantine: " + priced.quarantined;
+    if (!priced.priced()) priced.quarantined.clear();  // a row that cannot be priced needs no second reason
+  }
+  summarize(out);
+  return out;
+}
+
+}  // namespace nd

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/validation_pricer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#include "nd/run_spec.hpp"
+#include "nd/scenario.hpp"
+
+namespace nd::report {
+namespace {
+
+std::string first_message(const Error& error) {
+  return error.diagnostics.empty() ? std::string("unknown reason") : error.diagnostics.front().message;
+}
+
+/// The line rate out of a node, where a source states another than the device file, on the first level that leaves the node.
+void set_node_rate(double gbit_per_second, DeviceType& device) {
+  if (device.node_devices < 1) return;
+  const double per_device = gbit_per_second * 1e9 / 8.0 / static_cast<double>(device.node_devices);
+  for (TopologyLevel& level : device.levels) {
+    if (level.devices != 0 && level.devices <= device.node_devices) continue;
+    if (level.bandwidth.value <= 0) return;
+    const double ratio = per_device / level.bandwidth.value;
+    level.bandwidth.value = per_device;
+    level.bus *= ratio;  // `bus` keeps its convention relative to the line rate
+    return;
+  }
+}
+
+const StageMemory& stage_read(const MemoryBreakdown& memory, MemoryStage stage) {
+  if (stage == MemoryStage::maximum) return memory.peak();
+  return stage == MemoryStage::last_stage ? memory.stages.back() : memory.stages.front();
+}
+
+std::vector<std::pair<std::string, double>> memory_parts(const StageMemory& stage) {
+  return {{"parameters", to_gib(stage.parameters)},   {"gradients", to_gib(stage.gradients)},
+          {"optimizer_states", to_gib(stage.optimizer_states)}, {"workspace", to_gib(stage.workspace)},
+          {"buffers", to_gib(stage.buffers)},         {"activations", to_gib(stage.activations)},
+          {"logits", to_gib(stage.logits)},           {"working_set", to_gib(stage.working_set)},
+          {"temporary", to_gib(stage.temporary)}};
+}
+
+void price_memory(const Scenario& scenario, const ParallelConfig& config, ValidatedRow& out) {
+  const MemoryBreakdown steady = estimate_memory(scenario, config);
+  out.fit = steady.fit;
+  out.reserved_gib = to_gib(steady.peak().reserved);
+  out.budget_gib = to_gib(steady.budget);
+  const MemoryBreakdown read =
+      out.reading.time == ReadingTime::steady ? steady : estimate_memory(scenario, config, out.reading.time);
+  const StageMemory& stage = stage_read(read, out.reading.stage);
+  out.predicted_peak_mem_gib = to_gib(out.reading.counter == MemoryCounter::allocated ? stage.allocated : stage.reserved);
+  out.memory_parts_gib = memory_parts(stage);
+}
+
+void price_time(const Scenario& scenario, const ParallelConfig& config, ValidatedRow& out) {
+  const TimeBreakdown time = estimate_time(scenario, config);
+  out.predicted_step_time_s = time.step.value;
+  for (std::size_t part = 0; part < kTimePartCount; ++part) out.time_parts_s[part] = time.exposed[part].value;
+}
+
+std::string shape_text(const MeasuredRow& row) {
+  const auto text = [](const std::optional<std::int64_t>& value) { return value ? std::to_string(*value) : std::string("-"); };
+  return "h" + text(row.hidden) + " l" + text(row.layers) + " a" + text(row.heads) + " " + row.dtype;
+}
+
+std::string list_text(const char* name, const std::vector<std::int64_t>& list) {
+  if (list.empty()) return {};
+  std::string out = std::string(" ") + name;
+  for (std::size_t i = 0; i < list.size(); ++i) out += (i == 0 ? "" : ",") + std::to_string(list[i]);
+  return out;
+}
+
+/// Everything that makes two strategies of one row's problem different.
+std::string strategy_text(const ResolvedRun& run) {
+  constexpr std::array<const char*, 4> kZero{"", " zero1", " zero2", " zero3"};
+  std::string out = to_text(run.strategy) + kZero.at(static_cast<std::size_t>(run.strategy.zero));
+  out += list_text("full", run.full_recompute_layers) + list_text("selective", run.selective_recompute_layers);
+  for (const auto& chunk : run.layers_per_chunk) out += list_text("layers", chunk);
+  if (run.frozen_base) out += " frozen";
+  return out;
+}
+
+}  // namespace
+
+const RowPricer::LoadedDevice& RowPricer::device(const std::string& name) {
+  const auto found = devices_.find(name);
+  if (found != devices_.end()) return found->second;
+  LoadedDevice loaded;
+  const auto device = data_.device(name);
+  if (device) loaded.device = *device;
+  else loaded.problem = first_message(device.error());
+  return devices_.emplace(name, std::move(loaded)).first->second;
+}
+
+const RowPricer::LoadedProfile& RowPricer::profile(const MappedRow& mapped) {
+  std::string key = mapped.framework + "|" + mapped.version;
+  for (const std::string& feature : mapped.features) key += "|" + feature;
+  const auto found = profiles_.find(key);
+  if (found != profiles_.end()) return found->second;
+  LoadedProfile loaded;
+  std::string name = mapped.framework, version = mapped.version;
+  auto profile = data_.framework(name, version, {});
+  if (!profile && !version.empty()) {
+    loaded.assumptions.push_back(name + " " + version + " is not in the data, its newest version taken");
+    version.clear();
+    profile = data_.framework(name, version, {});
+  }
+  if (!profile && name != "generic") {
+    loaded.assumptions.push_back("no profile '" + name + "', generic taken");
+    name = "generic";
+    profile = data_.framework(name, version, {});
+  }
+  if (!profile) {
+    loaded.problem = "framework profile: " + first_message(profile.error());
+    return profiles_.emplace(std::move(key), std::move(loaded)).first->second;
+  }
+  loaded.profile = *profile;
+  for (const std::string& feature : mapped.features) {
+    std::vector<std::string> with = loaded.features;
+    with.push_back(feature);
+    auto next = data_.framework(name, version, with);
+    if (next) {
+      loaded.profile = *next;
+      loaded.features = std::move(with);
+    } else {
+      loaded.assumptions.push_back("feature '" + feature + "' is not in profile " + name);
+    }
+  }
+  return profiles_.emplace(std::move(key), std::move(loaded)).first->second;
+}
+
+std::string RowPricer::resolve(const MappedRow& mapped, Scenario& scenario, ValidatedRow& out) {
+  const LoadedDevice& loaded = device(mapped.device);
+  if (!loaded.problem.empty()) return "device: " + loaded.problem;
+  scenario.cluster.device = loaded.device;
+  scenario.cluster.devices = mapped.run.devices.value_or(1);
+  if (mapped.node_gbit) set_node_rate(*mapped.node_gbit, scenario.cluster.device);
+  out.device = loaded.device.name;
+
+  const LoadedProfile& trainer = profile(mapped);
+  if (!trainer.problem.empty()) return trainer.problem;
+  scenario.profile = effective_profile(trainer.profile, mapped.run);
+  out.framework = trainer.profile.name;
+  out.framework_version = trainer.profile.version;
+  out.features = trainer.features;
+  out.assumptions.insert(out.assumptions.end(), trainer.assumptions.begin(), trainer.assumptions.end());
+
+  std::vector<Diagnostic> notes;
+  const auto spec = data_.with_family_defaults(mapped.model, notes);
+  if (!spec) return "model: " + first_message(spec.error());
+  for (const Diagnostic& note : notes) out.assumptions.push_back(note.message);
+  const auto model = resolve_model(*spec, SourceRef{out.measured.file, out.measured.line, 0, {}});
+  if (!model) return "model: " + first_message(model.error());
+  scenario.model = *model;
+  const auto run = resolve_run(mapped.run, scenario.model, scenario.profile);
+  if (!run) return "strategy: " + first_message(run.error());
+  scenario.run = *run;
+  return {};
+}
+
+ValidatedRow RowPricer::price(const MeasuredRow& row, const MappedRow& mapped) {
+  ValidatedRow out;
+  out.measured = row;
+  out.device = row.device;
+  out.framework = mapped.framework;
+  out.framework_version = mapped.version;
+  out.features = mapped.features;
+  out.assumptions = mapped.assumptions;
+  out.reading = mapped.reading;
+  out.memory_only = mapped.memory_only;
+  out.skipped = mapped.skip;
+  if (!out.skipped.empty()) return out;
+  Scenario scenario;
+  out.skipped = resolve(mapped, scenario, out);
+  if (!out.skipped.empty()) return out;
+  MeasuredRow complete = row;
+  complete.gbs = scenario.run.global_batch_size;  // one micro-batch per rank where the table leaves it out
+  if (!row.out_of_memory()) {
+    if (!mapped.no_time) out.measured_step_time_s = complete.measured_step_time();
+    if (!mapped.no_memory && row.peak_mem_gib && *row.peak_mem_gib > 0) out.measured_peak_mem_gib = row.peak_mem_gib;
+  }
+  if (!out.measured_step_time_s && !out.measured_peak_mem_gib && !row.out_of_memory()) {
+    out.skipped = "no step time, tokens per second, memory or failure stated";
+    return out;
+  }
+  out.strategy = strategy_text(scenario.run);
+  try {
+    price_memory(scenario, scenario.run.strategy, out);
+    price_time(scenario, scenario.run.strategy, out);
+  } catch (const InternalError& error) {
+    // One row must not hide the other three thousand; the reason names the bug.
+    out.predicted_step_time_s.reset();
+    out.predicted_peak_mem_gib.reset();
+    out.skipped = std::string("internal: ") + error.what();
+  }
+  return out;
+}
+
+SweepPoint sweep_point(const ValidatedRow& row) {
+  SweepPoint out;
+  out.source = row.measured.source;
+  out.model = row.measured.model;
+  out.device = row.device;
+  out.devices = row.measured.devices.value_or(0);
+  out.gbs = row.measured.gbs.value_or(0);
+  out.seq_len = row.measured.seq_len.value_or(0);
+  out.variant = shape_text(row.measured) + " " + row.framework + " " + row.framework_version;
+  for (const std::string& feature : row.features) out.variant += " " + feature;
+  out.strategy = row.strategy;
+  out.measured = *row.measured_step_time_s;
+  out.predicted = *row.predicted_step_time_s;
+  return out;
+}
+
+}  // namespace nd::report
