@@ -128,7 +128,7 @@ class Overlay {
 
 bool same_name(std::string_view a, std::string_view b) { return core::canonical_name(a) == core::canonical_name(b); }
 
-/// "r1.10.rc2" -> "r", 1, 10, "rc", 2.
+/// "bridge-25.05" -> "bridge", "25", "05"; "r1.10.rc2" -> "1", "10", "rc", "2".
 std::vector<std::string> version_parts(std::string_view version) {
   std::vector<std::string> parts;
   char previous = 0;  // 'd' after a digit, 'a' after a letter
@@ -141,6 +141,8 @@ std::vector<std::string> version_parts(std::string_view version) {
     }
     previous = kind;
   }
+  // "v2.1" and "r1.6" are releases like "2.1" and "1.6"; a longer word names a family of its own.
+  if (parts.size() > 1 && (parts.front() == "v" || parts.front() == "r")) parts.erase(parts.begin());
   return parts;
 }
 
