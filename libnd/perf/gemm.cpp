@@ -44,11 +44,13 @@ struct Product {
   double count, m, n, k;
 };
 
-double product_seconds(const DeviceRates& rates, const Product& p, double flops_rate, double alignment_factor) {
+/// One of the three products of an op row. A misaligned width is an operand of all three, so all three pay for it.
+double product_seconds(const DeviceRates& rates, const Gemm& gemm, const Product& p) {
   if (p.count <= 0 || p.m <= 0 || p.n <= 0 || p.k <= 0) return 0;
   const double flops = 2.0 * p.count * p.m * p.n * p.k;
   const double bytes = kOperandBytes * p.count * (p.m * p.k + p.k * p.n + p.m * p.n);
-  return flops / (flops_rate * wave_share(rates, p.count, p.m, p.n)) * alignment_factor +
+  const double alignment = misaligned(rates, gemm.n, gemm.k) ? rates.misaligned_factor : 1.0;
+  return flops / (rate_of(rates, gemm.kind) * wave_share(rates, p.count, p.m, p.n)) * alignment +
          rates.operand_exposure * bytes / rates.memory;
 }
 
@@ -63,18 +65,15 @@ double wave_share(const DeviceRates& rates, double count, double m, double n) {
 }
 
 double gemm_forward_seconds(const DeviceRates& rates, const Gemm& gemm) {
-  const double factor = misaligned(rates, gemm.n, gemm.k) ? rates.misaligned_factor : 1.0;
-  return product_seconds(rates, {gemm.count, gemm.m, gemm.n, gemm.k}, rate_of(rates, gemm.kind), factor);
+  return product_seconds(rates, gemm, {gemm.count, gemm.m, gemm.n, gemm.k});
 }
 
-double gemm_backward_seconds(const DeviceRates& rates, const Gemm& gemm, bool weight_gradient) {
-  // The misaligned width is an operand of all three products, so all three pay.
-  const double factor = misaligned(rates, gemm.n, gemm.k) ? rates.misaligned_factor : 1.0;
-  const double rate = rate_of(rates, gemm.kind);
-  const double input = product_seconds(rates, {gemm.count, gemm.m, gemm.k, gemm.n}, rate, factor);
-  // Without a weight both factors are activations and both need a gradient.
-  if (gemm.weight && !weight_gradient) return input;
-  return input + product_seconds(rates, {gemm.count, gemm.k, gemm.n, gemm.m}, rate, factor);
+double gemm_input_gradient_seconds(const DeviceRates& rates, const Gemm& gemm) {
+  return product_seconds(rates, gemm, {gemm.count, gemm.m, gemm.k, gemm.n});
+}
+
+double gemm_weight_gradient_seconds(const DeviceRates& rates, const Gemm& gemm) {
+  return product_seconds(rates, gemm, {gemm.count, gemm.k, gemm.n, gemm.m});
 }
 
 }  // namespace nd::perf

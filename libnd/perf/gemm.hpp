@@ -14,8 +14,9 @@ namespace nd::perf {
 /// docs/cost_model_time.md#gemm
 [[nodiscard]] double gemm_forward_seconds(const DeviceRates& rates, const Gemm& gemm);
 
-/// Seconds of the backward: the input gradient (m x k, inner n) and, with `weight_gradient` and a weight, the weight gradient
-/// (k x n, inner m).
-[[nodiscard]] double gemm_backward_seconds(const DeviceRates& rates, const Gemm& gemm, bool weight_gradient);
+/// Seconds of the gradient with respect to the input: m x k, inner n.
+[[nodiscard]] double gemm_input_gradient_seconds(const DeviceRates& rates, const Gemm& gemm);
+/// Seconds of the gradient with respect to the other factor: k x n, inner m.
+[[nodiscard]] double gemm_weight_gradient_seconds(const DeviceRates& rates, const Gemm& gemm);
 
 }  // namespace nd::perf

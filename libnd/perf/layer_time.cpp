@@ -21,8 +21,9 @@ constexpr double kDequantisationBytes = 3;
 constexpr double kRegatherExposed = 0.5;
 constexpr double kUnquantisedBytes = 2;  ///< weights this wide need no dequantisation
 
+/// `weight_gradient` is part of `backward`.
 struct DeviceSeconds {
-  double forward = 0, backward = 0, selective = 0;
+  double forward = 0, backward = 0, weight_gradient = 0, selective = 0;
 };
 
 bool marked(const std::vector<bool>& marks, std::size_t i) { return i < marks.size() && marks[i]; }
@@ -35,9 +36,15 @@ DeviceSeconds product_seconds(const LayerContext& context, const LayerLedger& le
   for (std::size_t i = 0; i < ledger.gemms.size(); ++i) {
     const Gemm& gemm = ledger.gemms[i];
     const double forward = gemm_forward_seconds(rates, gemm);
-    const double backward = gemm_backward_seconds(rates, gemm, !run.frozen_base);
+    const double input = gemm_input_gradient_seconds(rates, gemm);
     sum.forward += forward;
-    sum.backward += run.frozen_base && gemm.weight ? backward * (1.0 + kAdapterShare) : backward;
+    if (gemm.weight && run.frozen_base) {
+      sum.backward += input * (1.0 + kAdapterShare);
+    } else {
+      const double other = gemm_weight_gradient_seconds(rates, gemm);
+      sum.backward += input + other;
+      if (gemm.weight) sum.weight_gradient += other;
+    }
     if (marked(ledger.selective_gemms, i)) sum.selective += forward;
     if (gemm.weight && (gemm.kind == GemmClass::dense || gemm.kind == GemmClass::expert)) quantised_elements += gemm.count * gemm.n * gemm.k;
   }
@@ -116,6 +123,7 @@ LayerTime layer_time(const LayerContext& context, const LayerLedger& ledger, con
   add_collectives(context, ledger, traits.experts_per_token, time);
   time.forward.at(TimePart::fw_compute) = device.forward;
   time.backward.at(TimePart::bw_compute) = device.backward;
+  time.weight_gradient = device.weight_gradient;
 
   // The device waits when everything a layer does takes less than launching it: max(device + exposed communication, host).
   double host = 0;

@@ -35,6 +35,7 @@ struct LayerTime {
   PartSeconds forward, backward;
   PartSeconds full_recompute;       ///< the forward again, collectives and host floor included
   PartSeconds selective_recompute;  ///< added to `backward` when the layer is selectively recomputed
+  double weight_gradient = 0;       ///< seconds of `backward` that nobody waits for: the weight gradients
   double dense_elements = 0, expert_elements = 0;  ///< parameters on this rank
 };
 

@@ -68,7 +68,8 @@ TEST_CASE("a misaligned width slows all three products", "[perf][gemm]") {
   Gemm odd = aligned;
   odd.k = 1800;
   CHECK(gemm_forward_seconds(dry, odd) / gemm_forward_seconds(dry, aligned) == Approx(1.45 * 1800 / 1792));
-  CHECK(gemm_backward_seconds(dry, odd, true) > 1.3 * gemm_backward_seconds(dry, aligned, true));
+  CHECK(gemm_input_gradient_seconds(dry, odd) > 1.3 * gemm_input_gradient_seconds(dry, aligned));
+  CHECK(gemm_weight_gradient_seconds(dry, odd) > 1.3 * gemm_weight_gradient_seconds(dry, aligned));
   // Narrow outputs (routers) are not slowed.
   Gemm router{.op = "r", .m = 12800, .n = 60, .k = 2048};
   Gemm router64 = router;
@@ -76,17 +77,16 @@ TEST_CASE("a misaligned width slows all three products", "[perf][gemm]") {
   CHECK(gemm_forward_seconds(dry, router) <= gemm_forward_seconds(dry, router64));
 }
 
-TEST_CASE("backward is two products, one when the weight is frozen", "[perf][gemm]") {
+TEST_CASE("the gradients are products of the same work and other shapes", "[perf][gemm]") {
   DeviceRates rates = round_rates();
   rates.operand_exposure = 0;
-  // All three products fill whole waves: 12800, 2560 and 12800 are multiples of 128 and 256, counts of tiles multiples of 100.
-  const Gemm gemm{.op = "x", .m = 12800, .n = 12800, .k = 12800};
-  const double forward = gemm_forward_seconds(rates, gemm);
-  CHECK(gemm_backward_seconds(rates, gemm, true) == Approx(2 * forward));
-  CHECK(gemm_backward_seconds(rates, gemm, false) == Approx(forward));
-  Gemm scores = gemm;
-  scores.weight = false;  // both factors are activations: both need gradients whatever is frozen
-  CHECK(gemm_backward_seconds(rates, scores, false) == Approx(2 * forward));
+  // All three outputs of the cube fill whole waves: 100 x 50 tiles.
+  const Gemm cube{.op = "x", .m = 12800, .n = 12800, .k = 12800};
+  CHECK(gemm_input_gradient_seconds(rates, cube) == Approx(gemm_forward_seconds(rates, cube)));
+  CHECK(gemm_weight_gradient_seconds(rates, cube) == Approx(gemm_forward_seconds(rates, cube)));
+  // k = 128: the weight gradient's output of 128 x 12800 is 50 tiles on 100 cores, narrow tiles 200: 0.8 of the rate.
+  const Gemm thin{.op = "y", .m = 12800, .n = 12800, .k = 128};
+  CHECK(gemm_weight_gradient_seconds(rates, thin) == Approx(gemm_forward_seconds(rates, thin) / 0.8));
 }
 
 TEST_CASE("only large products run in the recipe's type", "[perf][gemm]") {
