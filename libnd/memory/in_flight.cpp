@@ -2,70 +2,77 @@
 #include "memory/in_flight.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
+
+#include "layout/schedules/table.hpp"
 
 namespace nd::memory {
 
 namespace {
 
-/// Chunk of the n-th forward pass of an interleaved stage: micro-batches go through in groups of p, each group through
-/// chunk 0, then chunk 1, ...; a last group may be smaller (Narayanan et al. 2021, section 2.2.2).
-class InterleavedOrder {
- public:
-  InterleavedOrder(int stages, int chunks, int micro_batches) : p_(stages), v_(chunks), m_(micro_batches) {}
-
-  [[nodiscard]] std::int64_t total() const { return m_ * v_; }
-  [[nodiscard]] std::size_t forward(std::int64_t n) const {
-    const std::int64_t group = n / (p_ * v_);
-    const std::int64_t size = std::min(p_, m_ - group * p_);
-    return static_cast<std::size_t>((n - group * p_ * v_) / size);
-  }
-  [[nodiscard]] std::size_t backward(std::int64_t n) const { return static_cast<std::size_t>(v_ - 1) - forward(n); }
-
- private:
-  std::int64_t p_, v_, m_;
-};
-
-double total_bytes(std::span<const double> bytes, std::span<const double> counts) {
-  double sum = 0;
-  for (std::size_t c = 0; c < bytes.size(); ++c) sum += bytes[c] * counts[c];
-  return sum;
+/// A batch with the same moments: schedules repeat after the warm-up. The remainder m mod p stays, because the interleaved
+/// schedule spreads it over its first groups; one more group than that shows a plain one.
+int representative_batch(int micro_batches, int stages) {
+  const int rest = micro_batches % stages;
+  return std::min(micro_batches, std::max(4, rest + 2) * stages + rest);
 }
 
-void interleave(const KeptQuery& query, std::span<const double> bytes, std::span<double> counts) {
-  const InterleavedOrder order(query.stages, static_cast<int>(bytes.size()), query.micro_batches);
-  const auto held = std::min(order.total(), static_cast<std::int64_t>(query.chunks));
-  std::fill(counts.begin(), counts.end(), 0.0);
-  for (std::int64_t n = 0; n < held; ++n) counts[order.forward(n)] += 1;
-
-  // Steady state: one backward, one forward. The number held stays, the mix of chunks moves with a period of p * v passes.
-  const double start = total_bytes(bytes, counts);
-  const std::int64_t period = std::min<std::int64_t>(std::int64_t{query.stages} * static_cast<std::int64_t>(bytes.size()), order.total() - held);
-  double best = start, now = start;
-  std::int64_t best_step = 0;
-  for (std::int64_t k = 0; k < period; ++k) {
-    now += bytes[order.forward(held + k)] - bytes[order.backward(k)];
-    if (now > best * (1 + 1e-12)) {
-      best = now;
-      best_step = k + 1;
-    }
-  }
-  for (std::int64_t k = 0; k < best_step; ++k) {
-    counts[order.backward(k)] -= 1;
-    counts[order.forward(held + k)] += 1;
-  }
+bool covers(std::span<const double> a, std::span<const double> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), [](double x, double y) { return x >= y; });
 }
 
 }  // namespace
 
-void spread_chunks(const KeptQuery& query, std::span<const double> bytes, std::span<double> counts) {
-  const auto chunks = static_cast<double>(bytes.size());
-  if (query.schedule != Schedule::interleaved || bytes.size() < 2) {
-    std::fill(counts.begin(), counts.end(), query.chunks / chunks);
+KeptFront::KeptFront(const ParallelConfig& config, int stage, std::size_t chunks) : chunks_(chunks) {
+  const layout::ScheduleRow& row = layout::schedule_row(config.schedule);
+  layout::PassList passes;
+  ScheduleShape shape = schedule_shape(config);
+  const bool all_forwards_first = config.schedule == Schedule::gpipe;
+  const bool runs = !layout::why_invalid(row, shape) && static_cast<std::size_t>(row.local_chunks(shape)) == chunks;
+  if (all_forwards_first || !runs) {  // what a schedule cannot run keeps everything: the safe side
+    counts_.assign(chunks, config.micro_batch_num);
     return;
   }
-  interleave(query, bytes, counts);
+  shape.micro_batches = representative_batch(shape.micro_batches, shape.stages);
+  row.passes(shape, stage, passes);
+  std::vector<double> now(chunks, 0.0);
+  const double unit = 1.0 / shape.parts;
+  for (const Pass& pass : passes) {
+    double& count = now[static_cast<std::size_t>(pass.chunk)];
+    if (pass.kind == PassKind::forward) {
+      count += unit;
+      offer(now);
+    } else if (pass.kind != PassKind::backward_input) {
+      count -= unit;
+    }
+  }
+}
+
+void KeptFront::offer(std::span<const double> counts) {
+  for (std::size_t n = 0; n < moments(); ++n)
+    if (covers(moment(n), counts)) return;
+  std::size_t kept = 0;
+  for (std::size_t n = 0; n < moments(); ++n) {
+    if (covers(counts, moment(n))) continue;
+    std::copy_n(counts_.begin() + static_cast<std::ptrdiff_t>(n * chunks_), chunks_, counts_.begin() + static_cast<std::ptrdiff_t>(kept * chunks_));
+    ++kept;
+  }
+  counts_.resize(kept * chunks_);
+  counts_.insert(counts_.end(), counts.begin(), counts.end());
+}
+
+std::span<const double> KeptFront::heaviest(std::span<const double> bytes) const {
+  std::size_t best = 0;
+  double most = -1;
+  for (std::size_t n = 0; n < moments(); ++n) {
+    const std::span<const double> counts = moment(n);
+    double sum = 0;
+    for (std::size_t c = 0; c < chunks_; ++c) sum += counts[c] * bytes[c];
+    if (sum > most * (1 + 1e-12)) {
+      most = sum;
+      best = n;
+    }
+  }
+  return moment(best);
 }
 
 }  // namespace nd::memory

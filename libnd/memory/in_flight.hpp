@@ -1,23 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <span>
+#include <vector>
 
 #include "nd/parallel_config.hpp"
 
 namespace nd::memory {
 
-/// Which micro-batches of which chunk a stage holds when it holds most.
-struct KeptQuery {
-  Schedule schedule = Schedule::one_f_one_b;
-  int stages = 1;
-  int micro_batches = 1;
-  double chunks = 1;  ///< chunks of one micro-batch alive at once on the stage, all chunks together
-};
+/// How many micro-batches of each chunk a stage holds at the moments of its schedule at which it may hold most: every other
+/// moment holds no more of any chunk than one of these. docs/cost_model_memory.md#memory-in-flight.
+class KeptFront {
+ public:
+  /// Walks the passes of `stage`. A chunk counts from the start of its forward to the end of its backward, weight half included.
+  KeptFront(const ParallelConfig& config, int stage, std::size_t chunks);
 
-/// Spreads `query.chunks` over the chunks of a stage: counts[c] micro-batches of chunk c, at the moment of the schedule at
-/// which sum(counts[c] * bytes[c]) is largest. Equal chunks: any moment of the steady state. docs/cost_model_memory.md#memory-in-flight.
-/// counts.size() == bytes.size() == number of chunks.
-void spread_chunks(const KeptQuery& query, std::span<const double> bytes, std::span<double> counts);
+  [[nodiscard]] std::size_t moments() const { return counts_.size() / chunks_; }
+  /// Micro-batches by chunk.
+  [[nodiscard]] std::span<const double> moment(std::size_t n) const { return {counts_.data() + n * chunks_, chunks_}; }
+  /// The moment with most bytes, `bytes` being those of one micro-batch by chunk.
+  [[nodiscard]] std::span<const double> heaviest(std::span<const double> bytes) const;
+
+ private:
+  void offer(std::span<const double> counts);
+
+  std::size_t chunks_;
+  std::vector<double> counts_;  ///< row by row
+};
 
 }  // namespace nd::memory

@@ -24,6 +24,7 @@ class MemoryModel {
   [[nodiscard]] std::vector<MemoryLine> ledger(const ParallelConfig& config, int stage);
 
   [[nodiscard]] const ShapeSummary& shape_summary(const ParallelConfig& config);
+  /// What each stage holds, chunks in the places the schedule gives them (V shapes, both directions).
   [[nodiscard]] const layout::StageLayout& stage_layout(const ParallelConfig& config);
 
  private:
@@ -34,10 +35,19 @@ class MemoryModel {
     friend auto operator<=>(const LayoutKey&, const LayoutKey&) = default;
   };
 
+  struct FrontKey {
+    int pp = 1, vpp = 1, micro_batch_num = 1, seq_split = 1;
+    Schedule schedule = Schedule::one_f_one_b;
+    friend auto operator<=>(const FrontKey&, const FrontKey&) = default;
+  };
+
+  [[nodiscard]] const std::vector<KeptFront>& fronts(const ParallelConfig& config);
+
   const Scenario& scenario_;
   Bytes budget_;
   std::map<LayerShape, ShapeSummary> shapes_;
   std::map<LayoutKey, layout::StageLayout> layouts_;
+  std::map<FrontKey, std::vector<KeptFront>> fronts_;  ///< by stage
   StagePrice price_;  ///< scratch
 };
 

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "memory/in_flight.hpp"
-
 namespace nd::memory {
 
 namespace {
@@ -101,19 +99,21 @@ class StagePricer {
     out_.chunk_bytes.resize(in_.chunks.size());
     out_.counts.resize(in_.chunks.size());
     for (std::size_t c = 0; c < in_.chunks.size(); ++c) out_.chunk_bytes[c] = chunk_bytes(in_.chunks[c]);
-    const double chunks = static_cast<double>(in_.chunks.size());
-    KeptQuery query{.schedule = in_.config.schedule,
-                    .stages = in_.config.pp,
-                    .micro_batches = in_.config.micro_batch_num,
-                    .chunks = layout::chunks_in_flight(in_.config, in_.stage)};
-    if (memory_.interleaved_forwards_first && in_.config.schedule == Schedule::interleaved && in_.config.micro_batch_num == in_.config.pp)
-      query.chunks = chunks * in_.config.micro_batch_num;
-    spread_chunks(query, out_.chunk_bytes, out_.counts);
-    in_flight_ = query.chunks / chunks;
+    if (runs_forwards_first()) {
+      std::ranges::fill(out_.counts, static_cast<double>(in_.config.micro_batch_num));
+    } else {
+      std::ranges::copy(in_.front.heaviest(out_.chunk_bytes), out_.counts.begin());
+    }
     for (std::size_t c = 0; c < in_.chunks.size(); ++c) {
       activations_ += out_.counts[c] * out_.chunk_bytes[c];
+      in_flight_ += out_.counts[c] / static_cast<double>(in_.chunks.size());
       if (in_.chunks[c].head) logit_sets_ = std::max(1.0, out_.counts[c]);
     }
+  }
+
+  [[nodiscard]] bool runs_forwards_first() const {
+    return memory_.interleaved_forwards_first && in_.config.schedule == Schedule::interleaved &&
+           in_.config.micro_batch_num == in_.config.pp;
   }
 
   /// Bytes one micro-batch leaves in a chunk. docs/cost_model_memory.md#memory-activations.

@@ -6,6 +6,7 @@
 
 #include "layout/layout.hpp"
 #include "memory/fit_test.hpp"
+#include "memory/in_flight.hpp"
 #include "memory/items.hpp"
 #include "memory/stage_content.hpp"
 #include "memory/state_bytes.hpp"
@@ -21,6 +22,7 @@ struct StageInput {
   const StateRates& rates;
   const ReserveRule& reserve;
   std::span<const layout::Chunk> chunks;
+  const KeptFront& front;  ///< of this stage's schedule
   int stage = 0;
 };
 

@@ -3,6 +3,8 @@
 // sections 4 and 5: 16-bit, GELU, f = 4h, dropout.
 #include <catch2/catch.hpp>
 
+#include "layout/schedules/pass_lists.hpp"
+#include "layout/schedules/table.hpp"
 #include "memory/in_flight.hpp"
 #include "unit/memory/scenarios.hpp"
 
@@ -96,17 +98,69 @@ TEST_CASE("Megatron-core up to 0.8 runs every forward first when m = pp, with as
 }
 
 TEST_CASE("Chunks of an interleaved stage: the forward order fills the first ones first") {
-  // p = 2, v = 2, m = 4, first stage: 2 (2 - 1) + 2 + 1 = 5 chunks: forwards 0 0 1 1 0.
-  const std::vector<double> even{1, 1};
-  std::vector<double> counts(2);
-  memory::spread_chunks({.schedule = Schedule::interleaved, .stages = 2, .micro_batches = 4, .chunks = 5}, even, counts);
-  CHECK(counts == std::vector<double>{3, 2});
-  // Heavy first chunk: one backward (chunk 1) and one forward (chunk 0) later there are 4 of it.
-  memory::spread_chunks({.schedule = Schedule::interleaved, .stages = 2, .micro_batches = 4, .chunks = 5}, std::vector<double>{3, 1}, counts);
-  CHECK(counts == std::vector<double>{4, 1});
+  // p = 2, v = 2, m = 4, first stage: 2 (2 - 1) + 2 + 1 = 5 chunks: forwards 0 0 1 1 0; one backward (chunk 1) and one forward
+  // (chunk 0) later there are 4 of chunk 0 and 1 of chunk 1.
+  const memory::KeptFront front({.pp = 2, .vpp = 2, .micro_batch_num = 4, .schedule = Schedule::interleaved}, 0, 2);
+  const auto heaviest = [&front](double first, double second) {
+    const auto counts = front.heaviest(std::vector<double>{first, second});
+    return std::vector<double>(counts.begin(), counts.end());
+  };
+  CHECK(heaviest(1, 1) == std::vector<double>{3, 2});
+  CHECK(heaviest(3, 1) == std::vector<double>{4, 1});
   // Everything at once when the batch is small.
-  memory::spread_chunks({.schedule = Schedule::interleaved, .stages = 2, .micro_batches = 2, .chunks = 4}, even, counts);
-  CHECK(counts == std::vector<double>{2, 2});
+  const memory::KeptFront small({.pp = 2, .vpp = 2, .micro_batch_num = 2, .schedule = Schedule::interleaved}, 0, 2);
+  CHECK(small.moments() == 1);
+  CHECK(small.moment(0)[0] == 2);
+  CHECK(small.moment(0)[1] == 2);
+}
+
+TEST_CASE("Kept chunks equal the walk over the whole pass list, for every schedule and weight of the chunks") {
+  for (const Schedule schedule : all_schedules()) {
+    for (const int p : {1, 2, 3, 4, 6, 8}) {
+      for (const int v : {1, 2, 3}) {
+        for (const int m : {1, 2, 4, 7, 8, 11, 16, 24, 37, 64}) {
+          const ParallelConfig config{.pp = p, .vpp = v, .micro_batch_num = m, .schedule = schedule};
+          const auto& row = layout::schedule_row(schedule);
+          const ScheduleShape shape = schedule_shape(config);
+          if (layout::why_invalid(row, shape)) continue;
+          const auto chunks = static_cast<std::size_t>(row.local_chunks(shape));
+          for (int stage = 0; stage < p; ++stage) {
+            layout::PassList passes;
+            row.passes(shape, stage, passes);
+            const memory::KeptFront front(config, stage, chunks);
+            for (const double ratio : {0.25, 1.0, 3.0}) {
+              std::vector<layout::ChunkBytes> bytes;
+              std::vector<double> plain;
+              for (std::size_t c = 0; c < chunks; ++c) {
+                const double b = 1 + ratio * static_cast<double>(c);
+                bytes.push_back({b, b});
+                plain.push_back(b);
+              }
+              std::vector<layout::ChunkHeld> held(chunks);
+              const double expected = layout::largest_held(passes, shape.parts, bytes, held);
+              const auto counts = front.heaviest(plain);
+              double sum = 0;
+              for (std::size_t c = 0; c < chunks; ++c) sum += counts[c] * plain[c];
+              CAPTURE(row.name, p, v, m, stage, ratio);
+              CHECK(sum == Approx(expected).epsilon(1e-12));
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("DualPipe holds every layer twice, ZB-V table and head on the first stage") {
+  const Decoder d{.layers = 8};
+  const Scenario scenario = bare_scenario(decoder(d), 128);
+  const double layer = layer_elements(d), table = 32000.0 * 1024;
+  const auto both = estimate_memory(scenario, {.pp = 4, .micro_batch_num = 8, .schedule = Schedule::dualpipe});
+  CHECK(both.stages[0].parameters.value == Approx(2 * (4 * layer + 2 * table + 1024)).epsilon(1e-12));
+  CHECK(both.stages[1].parameters.value == Approx(2 * 4 * layer).epsilon(1e-12));
+  const auto v_shape = estimate_memory(scenario, {.pp = 4, .vpp = 2, .micro_batch_num = 8, .schedule = Schedule::zb_v});
+  CHECK(v_shape.stages[0].parameters.value == Approx(2 * (2 * layer + 2 * table + 1024)).epsilon(1e-12));
+  CHECK(v_shape.stages[3].parameters.value == Approx(2 * 2 * layer).epsilon(1e-12));
 }
 
 TEST_CASE("With flash attention activations grow with the sequence, not with its square") {
