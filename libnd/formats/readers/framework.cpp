@@ -90,7 +90,9 @@ class Overlay {
       sink_.push_back(make_diagnostic(Errc::wrong_type, node->where, "must be a mapping of figures"));
       return;
     }
-    for (const auto& [key, value] : node->members) {
+    for (const auto& member : node->members) {
+      const std::string& key = member.first;
+      const ConfigNode& value = member.second;
       const auto row = std::find_if(table.begin(), table.end(), [&](const auto& field) { return field.name == key; });
       if (row == table.end()) {
         std::vector<std::string> known;
