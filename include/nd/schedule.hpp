@@ -92,11 +92,11 @@ struct TimedMessage {
 /// What to replay. Times are stage-major: times[stage * schedule_chunks(...) + chunk].
 struct ReplayInput {
   ScheduleShape shape;
-  std::span<const PassTimes> times;
+  std::span<const PassTimes> times = {};
   /// hop[s]: seconds from stage s to stage (s + 1) mod p and back. Empty = free; one entry = the same everywhere.
-  std::span<const Seconds> hop;
+  std::span<const Seconds> hop = {};
   bool p2p_exposed = false;  ///< a receive blocks its stage; else it only delays what depends on it
-  std::span<const double> part_share;  ///< share of a micro-batch's work in each part, sums to 1; empty = even
+  std::span<const double> part_share = {};  ///< share of a micro-batch's work in each part, sums to 1; empty = even
   bool timeline = false;               ///< record passes and messages (allocates)
 };
 

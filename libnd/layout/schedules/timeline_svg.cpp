@@ -17,7 +17,7 @@ namespace {
 
 // Pixels.
 constexpr double kLeft = 78, kRight = 170, kTop = 92, kRow = 26, kGap = 8, kAxis = 46;
-constexpr double kNarrowestPlot = 900, kWidestPlot = 2600, kWantedBlock = 17;
+constexpr double kNarrowestPlot = 900, kWidestPlot = 2600, kWantedBlock = 12;
 constexpr double kDigit = 6.2, kLabelHeight = 4;  // width of a digit and half height of capitals at 11 px
 
 struct Colour {
@@ -79,8 +79,9 @@ class Drawing {
       chunks_ = std::max(chunks_, timed.pass.chunk + 1);
       used_[static_cast<std::size_t>(timed.pass.kind)] = true;
       recompute_ = recompute_ || timed.recompute.value > 0;
+      joined_ = joined_ || timed.pass.joined;
     }
-    plot_ = std::clamp(static_cast<double>(most) * kWantedBlock, kNarrowestPlot, kWidestPlot);
+    plot_ = std::clamp(static_cast<double>(most) * (kWantedBlock + kDigit * static_cast<double>(std::to_string(replay.shape.micro_batches).size())), kNarrowestPlot, kWidestPlot);
     bottom_ = kTop + static_cast<double>(replay.stages.size()) * (kRow + kGap);
     scale_ = replay.makespan.value > 0 ? plot_ / replay.makespan.value : 0;
   }
@@ -131,9 +132,13 @@ class Drawing {
     if (recompute_) legend_entry(at, kRecomputeColour, "recompute");
     if (!replay_.messages.empty()) legend_entry(at, kReceiveColour, "receiving");
     legend_entry(at, kIdleColour, "waiting");
+    if (joined_) {
+      put("<rect x=\"{:.1f}\" y=\"52\" width=\"14\" height=\"12\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.2\"/>", at, kInk);
+      legend_entry(at, "none", "forward and backward overlapped");
+    }
     if (chunks_ > 1) {
       put("<text x=\"{:.1f}\" y=\"62\">model chunk, dark to light:</text>\n", at);
-      at += 140;
+      at += 158;
       for (int chunk = 0; chunk < chunks_; ++chunk) legend_entry(at, shade(PassKind::forward, chunk, chunks_), std::to_string(chunk + 1));
     }
   }
@@ -163,8 +168,10 @@ class Drawing {
   // One path per colour keeps a step of ten thousand passes small.
   void passes() {
     std::map<std::string, std::string> boxes;
-    std::string recompute, dark, light;
-    for (const TimedPass& timed : replay_.timeline) {
+    std::string recompute, joined, dark, light;
+    for (std::size_t n = 0; n < replay_.timeline.size(); ++n) {
+      const TimedPass& timed = replay_.timeline[n];
+      if (timed.pass.joined) box(joined, timed.stage, timed.start, replay_.timeline[n + 1].end);
       box(boxes[shade(timed.pass.kind, timed.pass.chunk, chunks_)], timed.stage, timed.start, timed.end);
       if (timed.recompute.value > 0) box(recompute, timed.stage, timed.start, timed.start + timed.recompute);
       const std::string label = std::to_string(timed.pass.unit / replay_.shape.parts + 1);
@@ -175,6 +182,7 @@ class Drawing {
     for (const auto& [colour, path] : boxes)
       put("<path fill=\"{}\" stroke=\"#ffffff\" stroke-width=\"0.6\" d=\"{}\"/>\n", colour, path);
     if (!recompute.empty()) put("<path fill=\"{}\" d=\"{}\"/>\n", kRecomputeColour, recompute);
+    if (!joined.empty()) put("<path fill=\"none\" stroke=\"{}\" stroke-width=\"1.2\" d=\"{}\"/>\n", kInk, joined);
     if (!dark.empty()) put("<g fill=\"#ffffff\" text-anchor=\"middle\">{}</g>\n", dark);
     if (!light.empty()) put("<g fill=\"{}\" text-anchor=\"middle\">{}</g>\n", kInk, light);
   }
@@ -206,7 +214,7 @@ class Drawing {
   const ReplayResult& replay_;
   int chunks_ = 1;
   std::array<bool, 4> used_{};
-  bool recompute_ = false;
+  bool recompute_ = false, joined_ = false;
   double plot_ = 0, bottom_ = 0, scale_ = 0;
   std::string out_;
 };
