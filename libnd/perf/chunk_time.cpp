@@ -12,8 +12,8 @@ struct Passes {
 
 void add_layers(const LayerTime& layer, const Passes& passes, const DataParallelPlan& plan, ChunkTime& out) {
   double forward = layer.forward.total();
-  double backward = layer.backward.total() + passes.full * layer.full_recompute.total() +
-                    passes.selective * layer.selective_recompute.total();
+  const double recompute = passes.full * layer.full_recompute.total() + passes.selective * layer.selective_recompute.total();
+  double backward = layer.backward.total() + recompute;
   out.parts.add(layer.forward, passes.count);
   out.parts.add(layer.backward, passes.count);
   if (passes.full > 0) out.parts.add(layer.full_recompute, passes.count * passes.full);
@@ -27,6 +27,8 @@ void add_layers(const LayerTime& layer, const Passes& passes, const DataParallel
   }
   out.seconds.forward += passes.count * forward;
   out.seconds.backward += passes.count * backward;
+  out.seconds.recompute += passes.count * recompute;
+  out.seconds.weight_gradient += passes.count * layer.weight_gradient;
   out.elements.dense += passes.count * layer.dense_elements;
   out.elements.expert += passes.count * layer.expert_elements;
 }
@@ -37,6 +39,8 @@ void ChunkTime::add(const ChunkTime& other) {
   parts.add(other.parts);
   seconds.forward += other.seconds.forward;
   seconds.backward += other.seconds.backward;
+  seconds.recompute += other.seconds.recompute;
+  seconds.weight_gradient += other.seconds.weight_gradient;
   elements.dense += other.elements.dense;
   elements.expert += other.elements.expert;
 }

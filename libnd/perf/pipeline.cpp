@@ -12,34 +12,47 @@ double closed_form(double slowest, double sum, double micro_batches, double chun
   return micro_batches * slowest + (sum - slowest) / chunks;
 }
 
+ChunkSeconds stage_seconds(const PipelineWork& work, std::size_t stage) {
+  const auto v = static_cast<std::size_t>(work.chunks_per_stage);
+  ChunkSeconds x;
+  for (const ChunkSeconds& chunk : work.chunks.subspan(stage * v, v)) {
+    x.forward += chunk.forward;
+    x.backward += chunk.backward;
+  }
+  return x;
+}
+
 }  // namespace
 
-PipelineSeconds pipeline_seconds(const PipelineWork& work) {
-  const auto v = static_cast<std::size_t>(work.chunks_per_stage);
-  double sum_forward = 0, sum_backward = 0, max_forward = 0, max_backward = 0, max_total = 0;
+PipelineSeconds busiest_stage(const PipelineWork& work) {
   PipelineSeconds result;
+  double slowest = 0;
   for (std::size_t stage = 0; stage < static_cast<std::size_t>(work.stages); ++stage) {
-    ChunkSeconds x;
-    for (const ChunkSeconds& chunk : work.chunks.subspan(stage * v, v)) {
-      x.forward += chunk.forward;
-      x.backward += chunk.backward;
-    }
+    const double seconds = stage_seconds(work, stage).total();
+    if (seconds <= slowest) continue;
+    slowest = seconds;
+    result.busiest = static_cast<int>(stage);
+  }
+  result.busy = slowest * work.micro_batches / work.model_copies;
+  return result;
+}
+
+PipelineSeconds pipeline_seconds(const PipelineWork& work) {
+  double sum_forward = 0, sum_backward = 0, max_forward = 0, max_backward = 0, max_total = 0;
+  for (std::size_t stage = 0; stage < static_cast<std::size_t>(work.stages); ++stage) {
+    const ChunkSeconds x = stage_seconds(work, stage);
     sum_forward += x.forward;
     sum_backward += x.backward;
     max_forward = std::max(max_forward, x.forward);
     max_backward = std::max(max_backward, x.backward);
-    if (x.total() > max_total) {
-      max_total = x.total();
-      result.busiest = static_cast<int>(stage);
-    }
+    max_total = std::max(max_total, x.total());
   }
   const double m = work.micro_batches;
-  const double chunks = work.chunks_per_stage;
-  result.busy = m * max_total;
+  PipelineSeconds result = busiest_stage(work);
   // All forwards come first in gpipe, so the slowest forward and the slowest backward stage each set a pace.
   result.makespan = work.schedule == Schedule::gpipe
                         ? closed_form(max_forward, sum_forward, m, 1.0) + closed_form(max_backward, sum_backward, m, 1.0)
-                        : closed_form(max_total, sum_forward + sum_backward, m, chunks);
+                        : closed_form(max_total, sum_forward + sum_backward, m, work.chunks_per_stage);
   return result;
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "layout/schedules/table.hpp"
+
 namespace nd::perf {
 
 namespace {
@@ -114,21 +116,31 @@ ShapeTimes TimeModel::make_shape_times(const LayerShape& shape, const LayerPlace
   return times;
 }
 
+void TimeModel::FoldedLayout::add(const layout::Chunk& chunk) {
+  const auto known = std::find_if(chunks.begin(), chunks.end(), [&](const layout::Chunk& other) { return same_chunk(chunk, other); });
+  chunk_of.push_back(static_cast<std::uint32_t>(known - chunks.begin()));
+  if (known == chunks.end()) chunks.push_back(chunk);
+}
+
 const TimeModel::FoldedLayout& TimeModel::folded_layout(const ParallelConfig& config) {
-  const LayoutKey key{{config.pp, config.vpp, static_cast<int>(config.recompute)}};
+  const LayoutKey key{{config.pp, config.vpp, static_cast<int>(config.recompute), static_cast<int>(config.schedule)}};
   if (const auto known = layouts_.find(key); known != layouts_.end()) return known->second;
   const layout::StageLayout full = layout::make_layout(scenario_.model, scenario_.run, config);
+  const layout::ScheduleRow& row = layout::schedule_row(config.schedule);
+  const ScheduleShape shape = schedule_shape(config);
   FoldedLayout folded;
-  folded.balanced = full.balanced && scenario_.profile.time.balanced_layout;
-  for (const auto& stage : full.stages) {
-    for (const layout::Chunk& chunk : stage) {
-      const auto known = std::find_if(folded.chunks.begin(), folded.chunks.end(),
-                                      [&](const layout::Chunk& other) { return same_chunk(chunk, other); });
-      folded.chunk_of.push_back(static_cast<std::uint32_t>(known - folded.chunks.begin()));
-      if (known == folded.chunks.end()) folded.chunks.push_back(chunk);
+  folded.balanced = full.balanced && scenario_.profile.time.balanced_layout && has_closed_form(config.schedule);
+  folded.chunks_per_stage = row.local_chunks(shape);
+  folded.model_copies = row.model_copies;
+  for (int stage = 0; stage < config.pp; ++stage) {
+    for (int local = 0; local < folded.chunks_per_stage; ++local) {
+      // The layout goes round and round; the schedule may run down and back or both ways.
+      const int place = row.position(shape, stage, local);
+      const auto round = static_cast<std::size_t>(place / config.pp), holder = static_cast<std::size_t>(place % config.pp);
+      folded.add(full.stages[holder][round]);
     }
   }
-  const auto v = static_cast<std::ptrdiff_t>(config.vpp);
+  const auto v = static_cast<std::ptrdiff_t>(folded.chunks_per_stage);
   const auto chunks_of = [&](std::uint32_t stage) { return folded.chunk_of.begin() + static_cast<std::ptrdiff_t>(stage) * v; };
   for (std::uint32_t stage = 0; stage < static_cast<std::uint32_t>(config.pp); ++stage) {
     const auto known = std::find_if(folded.stages.begin(), folded.stages.end(), [&](std::uint32_t other) {
@@ -139,32 +151,37 @@ const TimeModel::FoldedLayout& TimeModel::folded_layout(const ParallelConfig& co
   return layouts_.emplace(key, std::move(folded)).first->second;
 }
 
-ChunkTime TimeModel::stage_time(const FoldedLayout& layout, std::size_t stage, std::size_t vpp) const {
+ChunkTime TimeModel::stage_time(const FoldedLayout& layout, std::size_t stage) const {
+  const auto count = static_cast<std::size_t>(layout.chunks_per_stage);
   ChunkTime sum;
-  for (std::size_t chunk = 0; chunk < vpp; ++chunk) sum.add(chunk_times_[layout.chunk_of[stage * vpp + chunk]]);
+  for (std::size_t chunk = 0; chunk < count; ++chunk) sum.add(chunk_times_[layout.chunk_of[stage * count + chunk]]);
   return sum;
 }
 
 // The busiest stage's passes keep their parts; whatever else the pipeline takes is the bubble.
 PartSeconds TimeModel::pipeline_parts(const ParallelConfig& config, const FoldedLayout& layout) {
-  const auto vpp = static_cast<std::size_t>(config.vpp);
-  const auto stages = static_cast<std::size_t>(config.pp);
   chunk_seconds_.clear();
   for (const std::uint32_t chunk : layout.chunk_of) chunk_seconds_.push_back(chunk_times_[chunk].seconds);
   const PipelineWork work{.schedule = config.schedule,
                           .stages = config.pp,
-                          .chunks_per_stage = config.vpp,
+                          .chunks_per_stage = layout.chunks_per_stage,
                           .micro_batches = config.micro_batch_num,
-                          .chunks = chunk_seconds_};
-  const PipelineSeconds pipeline = layout.balanced ? balanced_pipeline_seconds(work) : pipeline_seconds(work);
+                          .chunks = chunk_seconds_,
+                          .model_copies = layout.model_copies};
+  PipelineSeconds pipeline;
+  if (!has_closed_form(config.schedule)) {
+    pipeline = replay_.run(work, config);
+  } else {
+    pipeline = layout.balanced ? balanced_pipeline_seconds(work) : pipeline_seconds(work);
+  }
 
   PartSeconds parts;
-  const double micro_batches = config.micro_batch_num;
+  const double micro_batches = static_cast<double>(config.micro_batch_num) / layout.model_copies;
   if (pipeline.busiest == kNoStage) {
-    for (std::size_t stage = 0; stage < stages; ++stage)
-      parts.add(stage_time(layout, stage, vpp).parts, micro_batches * kBalancedPace / config.pp);
+    for (std::size_t stage = 0; stage < static_cast<std::size_t>(config.pp); ++stage)
+      parts.add(stage_time(layout, stage).parts, micro_batches * kBalancedPace / config.pp);
   } else {
-    parts.add(stage_time(layout, static_cast<std::size_t>(pipeline.busiest), vpp).parts, micro_batches);
+    parts.add(stage_time(layout, static_cast<std::size_t>(pipeline.busiest)).parts, micro_batches);
   }
   if (config.pp > 1) parts.at(TimePart::bubble) += pipeline.makespan - pipeline.busy;
   return parts;
@@ -198,7 +215,7 @@ double TimeModel::tied_table_seconds(const ParallelConfig& config, const Groups&
 PartSeconds TimeModel::step_parts(const ParallelConfig& config, const FoldedLayout& layout, const Groups& groups) const {
   PartSeconds worst;
   for (const std::uint32_t stage : layout.stages) {
-    const ChunkTime time = stage_time(layout, stage, static_cast<std::size_t>(config.vpp));
+    const ChunkTime time = stage_time(layout, stage);
     PartSeconds parts = step_exchange(groups.data, time.elements, time.seconds.backward, time.seconds.forward);
     parts.at(TimePart::optimizer) = optimizer_seconds(groups.data, time.elements, rates_.memory);
     if (parts.total() > worst.total()) worst = parts;

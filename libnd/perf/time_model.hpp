@@ -13,6 +13,7 @@
 #include "perf/data_parallel.hpp"
 #include "perf/layer_time.hpp"
 #include "perf/pipeline.hpp"
+#include "perf/pipeline_replay.hpp"
 
 namespace nd::perf {
 
@@ -36,9 +37,11 @@ class TimeModel {
   /// A layout with equal chunks and equal stages stored once.
   struct FoldedLayout {
     std::vector<layout::Chunk> chunks;      ///< distinct
-    std::vector<std::uint32_t> chunk_of;    ///< [stage * vpp + chunk] -> index into chunks
+    std::vector<std::uint32_t> chunk_of;    ///< [stage * chunks_per_stage + chunk] -> index into chunks
     std::vector<std::uint32_t> stages;      ///< one number per distinct stage
+    int chunks_per_stage = 1, model_copies = 1;  ///< as the schedule places them
     bool balanced = false;
+    void add(const layout::Chunk& chunk);
   };
   struct DegreesKey {
     std::array<int, 8> value{};
@@ -50,7 +53,7 @@ class TimeModel {
     friend bool operator==(const ShapeKey&, const ShapeKey&) = default;
   };
   struct LayoutKey {
-    std::array<int, 3> value{};
+    std::array<int, 4> value{};
     friend bool operator==(const LayoutKey&, const LayoutKey&) = default;
   };
   struct Hash {
@@ -64,7 +67,7 @@ class TimeModel {
   const FoldedLayout& folded_layout(const ParallelConfig& config);
 
   [[nodiscard]] ShapeTimes make_shape_times(const LayerShape& shape, const LayerPlacements& placements) const;
-  [[nodiscard]] ChunkTime stage_time(const FoldedLayout& layout, std::size_t stage, std::size_t vpp) const;
+  [[nodiscard]] ChunkTime stage_time(const FoldedLayout& layout, std::size_t stage) const;
   [[nodiscard]] PartSeconds pipeline_parts(const ParallelConfig& config, const FoldedLayout& layout);
   [[nodiscard]] PartSeconds message_parts(const ParallelConfig& config, const Placement& pipeline, double bytes) const;
   [[nodiscard]] PartSeconds step_parts(const ParallelConfig& config, const FoldedLayout& layout, const Groups& groups) const;
@@ -80,6 +83,7 @@ class TimeModel {
   // Scratch of the candidate at hand.
   std::vector<ChunkTime> chunk_times_;
   std::vector<ChunkSeconds> chunk_seconds_;
+  PipelineReplay replay_;
 };
 
 }  // namespace nd::perf

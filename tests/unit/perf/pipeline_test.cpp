@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "perf/pipeline.hpp"
 
-#include <algorithm>
 #include <catch2/catch.hpp>
 #include <vector>
+
+#include "nd/schedule.hpp"
+#include "perf/pipeline_replay.hpp"
 
 namespace nd::perf {
 namespace {
@@ -12,46 +14,23 @@ std::vector<ChunkSeconds> equal_chunks(int stages, int chunks) {
   return std::vector<ChunkSeconds>(static_cast<std::size_t>(stages * chunks), {1.0 / chunks, 2.0 / chunks});
 }
 
-/// Runs the passes of each stage in the order of 1F1B, each as soon as its input is there.
+/// Makespan by running the pass lists of the schedule.
+double replayed(Schedule schedule, const ScheduleShape& shape, const std::vector<ChunkSeconds>& chunks) {
+  std::vector<PassTimes> times;
+  for (const ChunkSeconds& chunk : chunks) {
+    times.emplace_back();
+    times.back().forward = {chunk.forward};
+    times.back().backward_input = {chunk.backward};
+  }
+  ReplayInput input;
+  input.shape = shape;
+  input.times = times;
+  const ReplayResult result = replay_schedule(schedule, input);
+  REQUIRE(result.ok());
+  return result.makespan.value;
+}
 double one_f_one_b_makespan(const std::vector<ChunkSeconds>& stages, int micro_batches) {
-  const auto p = static_cast<int>(stages.size());
-  struct Pass {
-    bool forward;
-    int micro_batch;
-  };
-  std::vector<std::vector<Pass>> order(stages.size());
-  for (int s = 0; s < p; ++s) {
-    auto& passes = order[static_cast<std::size_t>(s)];
-    const int warmup = std::min(micro_batches, p - s - 1);
-    for (int i = 0; i < warmup; ++i) passes.push_back({true, i});
-    for (int i = warmup; i < micro_batches; ++i) {
-      passes.push_back({true, i});
-      passes.push_back({false, i - warmup});
-    }
-    for (int i = micro_batches - warmup; i < micro_batches; ++i) passes.push_back({false, i});
-  }
-  const auto m = static_cast<std::size_t>(micro_batches);
-  std::vector<std::vector<double>> forward_end(stages.size(), std::vector<double>(m, -1)), backward_end = forward_end;
-  std::vector<std::size_t> next(stages.size(), 0);
-  std::vector<double> clock(stages.size(), 0);
-  for (bool progress = true; progress;) {
-    progress = false;
-    for (std::size_t s = 0; s < stages.size(); ++s) {
-      while (next[s] < order[s].size()) {
-        const Pass pass = order[s][next[s]];
-        const auto i = static_cast<std::size_t>(pass.micro_batch);
-        double ready = 0;
-        if (pass.forward && s > 0) ready = forward_end[s - 1][i];
-        if (!pass.forward) ready = s + 1 < stages.size() ? backward_end[s + 1][i] : forward_end[s][i];
-        if (ready < 0) break;
-        clock[s] = std::max(clock[s], ready) + (pass.forward ? stages[s].forward : stages[s].backward);
-        (pass.forward ? forward_end : backward_end)[s][i] = clock[s];
-        ++next[s];
-        progress = true;
-      }
-    }
-  }
-  return *std::max_element(clock.begin(), clock.end());
+  return replayed(Schedule::one_f_one_b, {.stages = static_cast<int>(stages.size()), .micro_batches = micro_batches}, stages);
 }
 
 }  // namespace
@@ -109,6 +88,53 @@ TEST_CASE("1F1B with any one heavy stage: the closed form is within 15 % above a
       CHECK(closed <= replay * 1.15);
     }
   }
+}
+
+TEST_CASE("interleaved: the closed form equals a replay for equal stages", "[perf][pipeline]") {
+  for (const int p : {2, 4, 8}) {
+    for (const int v : {2, 3}) {
+      for (const int m : {p, 4 * p}) {
+        const auto chunks = equal_chunks(p, v);
+        CHECK(pipeline_seconds({Schedule::interleaved, p, v, m, chunks}).makespan ==
+              Approx(replayed(Schedule::interleaved, {.stages = p, .chunks = v, .micro_batches = m}, chunks)));
+      }
+    }
+  }
+}
+
+TEST_CASE("interleaved with a heavy last chunk: within 12 % of a replay", "[perf][pipeline]") {
+  for (const int m : {4, 8, 32}) {
+    auto chunks = equal_chunks(4, 2);
+    chunks.back() = {0.75, 1.5};  // the head adds half a chunk to the last one
+    const double closed = pipeline_seconds({Schedule::interleaved, 4, 2, m, chunks}).makespan;
+    const double replay = replayed(Schedule::interleaved, {.stages = 4, .chunks = 2, .micro_batches = m}, chunks);
+    CAPTURE(m, closed, replay);
+    CHECK(closed >= 0.88 * replay);
+    CHECK(closed <= 1.12 * replay);
+  }
+}
+
+TEST_CASE("gpipe: the closed form equals a replay, also with unequal stages", "[perf][pipeline]") {
+  const std::vector<ChunkSeconds> chunks{{2.0, 1.0}, {1.0, 3.0}, {1.5, 2.0}};
+  for (const int m : {1, 2, 8})
+    CHECK(pipeline_seconds({Schedule::gpipe, 3, 1, m, chunks}).makespan ==
+          Approx(replayed(Schedule::gpipe, {.stages = 3, .micro_batches = m}, chunks)));
+}
+
+TEST_CASE("schedules that split the backward fill the bubble", "[perf][pipeline]") {
+  // Forward 1, input gradient 1, weight gradient 1 on each of 4 stages.
+  const std::vector<ChunkSeconds> chunks(4, {1, 2, 0, 1});
+  ParallelConfig config;
+  config.pp = 4;
+  config.micro_batch_num = 8;
+  config.schedule = Schedule::zb_h1;
+  PipelineReplay replay;
+  const PipelineSeconds split = replay.run({Schedule::zb_h1, 4, 1, 8, chunks}, config);
+  CHECK(split.busy == Approx(24.0));
+  CHECK(split.makespan >= split.busy);
+  // 1F1B: 3 * 3 = 9 idle; ZB-H1 a third of it: (p-1)(F + B - W) = 3 (Qi et al. 2023, table 2).
+  CHECK(pipeline_seconds({Schedule::one_f_one_b, 4, 1, 8, chunks}).makespan == Approx(33.0));
+  CHECK(split.makespan - split.busy == Approx(3.0));
 }
 
 TEST_CASE("gpipe: forward and backward are each paced by their slowest stage", "[perf][pipeline]") {

@@ -176,6 +176,35 @@ TEST_CASE("equal stages: bubble share (p-1)/(vm+p-1)", "[perf][step]") {
   }
 }
 
+TEST_CASE("every schedule is priced, and those that split the backward idle less", "[perf][step]") {
+  const Scenario scenario = scenario_of(llama(32, 4096, 11008, 32, 8), a100(), fused_trainer(), 8, 4096);
+  const auto price = [&](Schedule schedule, int vpp) {
+    ParallelConfig config = config_of(1, 2, 4, 16);
+    config.schedule = schedule;
+    config.vpp = vpp;
+    if (schedule == Schedule::seq_1f1b) config.seq_split = 4;
+    CAPTURE(to_text(schedule));
+    const TimeBreakdown time = estimate_time(scenario, config);
+    double sum = 0;
+    for (const Seconds exposed : time.exposed) sum += exposed.value;
+    CHECK(sum == Approx(time.step.value));
+    CHECK(time.part(TimePart::bubble).value >= 0);
+    return time;
+  };
+  const TimeBreakdown plain = price(Schedule::one_f_one_b, 1);
+  const TimeBreakdown split = price(Schedule::zb_h1, 1);
+  CHECK(split.part(TimePart::bubble).value < plain.part(TimePart::bubble).value);
+  CHECK(split.part(TimePart::bw_compute).value == Approx(plain.part(TimePart::bw_compute).value));
+  CHECK(price(Schedule::seq_1f1b, 1).part(TimePart::bubble).value < plain.part(TimePart::bubble).value);
+  CHECK(price(Schedule::gpipe, 1).step >= plain.step * (1 - 1e-12));
+  CHECK(price(Schedule::interleaved, 2).part(TimePart::bubble).value < plain.part(TimePart::bubble).value);
+  price(Schedule::zb_v, 2);
+  price(Schedule::dualpipe_v, 2);
+  // Both directions: each stage works on two chunks, but on half of the micro-batches each.
+  const TimeBreakdown both = price(Schedule::dualpipe, 1);
+  CHECK(both.part(TimePart::fw_compute).value == Approx(plain.part(TimePart::fw_compute).value).epsilon(0.1));
+}
+
 TEST_CASE("the head makes the last stage the slowest", "[perf][step]") {
   ResolvedModel wide = llama(32, 4096, 11008, 32, 8);
   wide.vocab_size = 256000;
