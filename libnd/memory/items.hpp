@@ -70,11 +70,11 @@ struct ItemBytes {
 
   [[nodiscard]] double& operator[](Item item) { return bytes[static_cast<std::size_t>(item)]; }
   [[nodiscard]] double operator[](Item item) const { return bytes[static_cast<std::size_t>(item)]; }
-  [[nodiscard]] double of(Part part) const {
-    double sum = 0;
-    for (const ItemInfo& info : kItems)
-      if (info.part == part) sum += (*this)[info.item];
-    return sum;
+  /// Sums by Part.
+  [[nodiscard]] std::array<double, 6> by_part() const {
+    std::array<double, 6> sums{};
+    for (std::size_t i = 0; i < kItemCount; ++i) sums[static_cast<std::size_t>(kItems[i].part)] += bytes[i];
+    return sums;
   }
 };
 

@@ -137,7 +137,7 @@ class LineWriter {
         if (tensor.kept[mode]) times += kept[mode];
       lines_.add(kActivations, tensor.op, tensor.name, tensor.bytes * times);
     }
-    lines_.add(kActivations, "layers", "recompute input", ledger.layer_input_bytes * kept[2]);
+    lines_.add(kActivations, "layers", "recompute input", recompute_input(ledger, in_.scenario.profile.memory) * kept[2]);
   }
 
   static void sort_inside_parts(std::vector<MemoryLine>& lines) {

@@ -9,6 +9,8 @@ namespace {
 
 enum class LedgerRole { layer, table };
 
+constexpr double kComputeBytes = 2;  // bytes per element the op table states the layer input in (16-bit training)
+
 /// Weight shapes with a gradient buffer of their own: every matrix once, of the experts (which share one shape) one.
 void collect_shapes(const LayerLedger& ledger, double local_experts, LedgerSummary& out) {
   for (const ParameterBlock& block : ledger.parameters) {
@@ -18,7 +20,7 @@ void collect_shapes(const LayerLedger& ledger, double local_experts, LedgerSumma
   }
 }
 
-LedgerSummary reduce(const LayerLedger& ledger, LedgerRole role, double local_experts) {
+LedgerSummary reduce(const LayerLedger& ledger, const MemoryProfile& memory, LedgerRole role, double local_experts) {
   LedgerSummary out;
   for (const ParameterBlock& block : ledger.parameters) {
     const auto sharding = static_cast<std::size_t>(block.sharding);
@@ -27,7 +29,8 @@ LedgerSummary reduce(const LayerLedger& ledger, LedgerRole role, double local_ex
     out.largest[sharding] = std::max(out.largest[sharding], block.largest_tensor);
   }
   for (const Recompute mode : {Recompute::off, Recompute::selective, Recompute::full})
-    out.saved[static_cast<std::size_t>(mode)] = kept_bytes(ledger, mode);
+    out.saved[static_cast<std::size_t>(mode)] = ledger.saved_bytes(mode);
+  out.saved[static_cast<std::size_t>(Recompute::full)] += recompute_input(ledger, memory) - ledger.layer_input_bytes;
   out.input_bytes = ledger.layer_input_bytes;
   out.working_set = ledger.working_set_bytes;
   collect_shapes(ledger, local_experts, out);
@@ -47,22 +50,23 @@ void ElementCount::add(const ElementCount& other, double times) {
   }
 }
 
-double kept_bytes(const LayerLedger& ledger, Recompute mode) {
-  return ledger.saved_bytes(mode);
+double recompute_input(const LayerLedger& ledger, const MemoryProfile& memory) {
+  return ledger.layer_input_bytes * memory.recompute_input_bytes / kComputeBytes;
 }
 
 ShapeSummary summarise(const Scenario& scenario, const LayerShape& shape) {
   const auto& [model, run, profile, cluster] = scenario;
   ShapeSummary out;
+  const MemoryProfile& memory = profile.memory;
   out.kinds.reserve(model.kinds.size());
   for (const LayerKind& kind : model.kinds)
-    out.kinds.push_back(reduce(layer_ledger(model, kind, run, profile, shape), LedgerRole::layer, experts_on_rank(kind, shape)));
-  out.embedding = reduce(embedding_ledger(model, run, profile, shape), LedgerRole::table, 1);
-  out.head = reduce(head_ledger(model, run, profile, shape, true), LedgerRole::table, 1);
-  out.shared_head = reduce(head_ledger(model, run, profile, shape, false), LedgerRole::table, 1);
+    out.kinds.push_back(reduce(layer_ledger(model, kind, run, profile, shape), memory, LedgerRole::layer, experts_on_rank(kind, shape)));
+  out.embedding = reduce(embedding_ledger(model, run, profile, shape), memory, LedgerRole::table, 1);
+  out.head = reduce(head_ledger(model, run, profile, shape, true), memory, LedgerRole::table, 1);
+  out.shared_head = reduce(head_ledger(model, run, profile, shape, false), memory, LedgerRole::table, 1);
   if (model.mtp_depth > 0) {
     const LayerKind& kind = model.kinds[static_cast<std::size_t>(model.mtp_kind)];
-    out.mtp = reduce(mtp_ledger(model, run, profile, shape), LedgerRole::layer, experts_on_rank(kind, shape));
+    out.mtp = reduce(mtp_ledger(model, run, profile, shape), memory, LedgerRole::layer, experts_on_rank(kind, shape));
   }
   out.logit_elements = logit_elements(model, profile, shape);
   const auto s = static_cast<double>(shape.seq_length);

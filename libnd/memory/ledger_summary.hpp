@@ -44,8 +44,8 @@ struct LedgerSummary {
   [[nodiscard]] std::span<const WeightShape> weight_shapes() const { return {shapes.data(), shape_count}; }
 };
 
-/// Bytes a tensor leaves in memory from forward to backward under `mode`: what full recompute keeps is the layer input.
-[[nodiscard]] double kept_bytes(const LayerLedger& ledger, Recompute mode);
+/// Bytes of the layer input that full recompute keeps; some trainers keep it wider than the activations.
+[[nodiscard]] double recompute_input(const LayerLedger& ledger, const MemoryProfile& memory);
 
 /// Every ledger of one LayerShape, reduced.
 struct ShapeSummary {

@@ -58,6 +58,12 @@ TEST_CASE("Korthikanti: selective recompute drops the square, full keeps the lay
         Approx(2 * kTokens * kHidden / 8).epsilon(1e-12));
 }
 
+TEST_CASE("Trainers that upcast the residual stream keep 4 bytes per element of a recomputed layer's input") {
+  Scenario scenario = gpt3(true);
+  scenario.profile.memory.recompute_input_bytes = 4;
+  CHECK(layer_bytes(scenario, {.recompute = Recompute::full}) == Approx(4 * kTokens * kHidden).epsilon(1e-12));
+}
+
 TEST_CASE("Korthikanti: the first stage of a pipeline keeps L layers, interleaved (1 + (p-1)/(p v)) times as much") {
   Decoder d = kGpt3;
   d.layers = 16;
