@@ -52,4 +52,7 @@ struct SearchReport {
 /// Writes a text file, whole or not at all; missing folders are created. The reason when it failed.
 [[nodiscard]] std::optional<Diagnostic> write_text_file(const std::string& path, std::string_view text);
 
+/// "did you mean 'x'?" or the known names: for messages of programs about their own options.
+[[nodiscard]] std::string suggest_name(std::string_view name, const std::vector<std::string>& known);
+
 }  // namespace nd

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,6 +25,8 @@ struct SearchOptions {
   std::int64_t near_misses = 5;  ///< candidates that nearly fit
   std::optional<Bytes> memory_limit;  ///< budget instead of the run's or the device's
   Bytes memory_reserve{};    ///< taken off the budget afterwards
+  /// Called now and then, on the calling thread, with the number of legal strategies priced so far; may be empty.
+  std::function<void(std::int64_t priced)> progress;
 };
 
 /// A strategy that fits, as the ranking orders it: (step, peak, config).

@@ -91,6 +91,8 @@ class Search {
                                });
     result_.stats.phases.price += watch_.lap();
     for (std::size_t i = 0; i < batch_.size(); ++i) collect(batch_[i], slots_[i]);
+    done_ += static_cast<std::int64_t>(batch_.size());
+    if (options_.progress) options_.progress(done_);
     batch_.clear();
     result_.stats.phases.rank += watch_.lap();
   }
@@ -138,6 +140,7 @@ class Search {
   std::vector<std::unique_ptr<search::Pricer>> pricers_;
   std::vector<ParallelConfig> batch_;
   std::vector<Slot> slots_;
+  std::int64_t done_ = 0;
   SearchResult result_;
   StopWatch watch_;
 };

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "nd/nd.hpp"
+#include "options.hpp"
+
+namespace run_nd {
+
+/// Exit status of the program.
+enum class Exit : int { done = 0, nothing_fits = 1, usage = 2, input = 3, output = 4, bug = 70 };
+
+/// Prints the errors, one line each, and says which status they mean: usage when one is about an option, else input.
+Exit refuse(const std::vector<nd::Diagnostic>& problems);
+
+/// --list WHAT.
+Exit run_list(const std::string& what, const nd::DataStore& data);
+/// The search, with its reports.
+Exit run_search(const Options& options, const nd::DataStore& data);
+
+/// Folder of the data files: --data-dir, else found relative to the program. Error: io.
+[[nodiscard]] nd::Result<std::string> data_folder(const Options& options);
+
+}  // namespace run_nd

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "request.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace run_nd {
+
+namespace {
+
+using Problems = std::vector<nd::Diagnostic>;
+
+/// Tokens per step assumed when nobody states a batch: what large models are usually trained with (Llama 2: 4 Mi) [assumed].
+constexpr std::int64_t kDefaultTokensPerStep = std::int64_t{1} << 22;
+constexpr std::int64_t kDefaultSequence = 4096;
+constexpr std::string_view kDefaultDevice = "A2";
+
+void append(Problems& to, const Problems& more) { to.insert(to.end(), more.begin(), more.end()); }
+
+nd::SourceRef option_place(std::string_view option) { return {{}, 0, 0, std::string(option)}; }
+
+/// Puts the place of an option in front of what a name look-up says.
+Problems at_option(const nd::Error& error, std::string_view option) {
+  Problems out = error.diagnostics;
+  for (auto& problem : out)
+    if (problem.where.file.empty()) problem.where.path = option;
+  return out;
+}
+
+/// Builds one PreparedSearch step by step; each step may need the ones before it.
+class Preparation {
+ public:
+  Preparation(const Options& options, const nd::DataStore& data) : options_(options), data_(data) {}
+
+  nd::Result<PreparedSearch> run() {
+    if (!read_input() || !find_parts()) return nd::Error(std::move(problems_));
+    overlay();
+    if (!resolve()) return nd::Error(std::move(problems_));
+    choose_space();
+    choose_options();
+    check_strict();
+    if (!problems_.empty()) return nd::Error(std::move(problems_));
+    return std::move(out_);
+  }
+
+ private:
+  /// -f names the format of the input or a framework profile; a name that is both is the format, unless the input is a bare model.
+  bool read_input() {
+    const std::string& input = options_.input.empty() ? options_.model : options_.input;
+    std::string format = format_named(options_.framework);
+    auto request = nd::read_request(input, format, data_);
+    if (!request && !format.empty()) {
+      auto guessed = nd::read_request(input, "", data_);
+      if (guessed && is_profile(options_.framework) && guessed->run.framework.empty()) request = std::move(guessed);
+    }
+    if (!request) {
+      append(problems_, request.error().diagnostics);
+    } else {
+      request_ = std::move(*request);
+      out_.file = request_.file;
+      out_.format = request_.format;
+      out_.notes = request_.notes;
+    }
+    if (!options_.model.empty() && !options_.input.empty()) {
+      auto model = data_.model(options_.model);
+      if (!model) append(problems_, at_option(model.error(), "-m"));
+      else request_.model = std::move(*model);
+    }
+    return problems_.empty();
+  }
+
+  std::string format_named(const std::string& name) const {
+    for (const auto& format : nd::format_list())
+      if (format.id == name) return name;
+    return {};
+  }
+
+  bool is_profile(const std::string& name) const {
+    const auto names = data_.framework_names();
+    return names && std::find(names->begin(), names->end(), name) != names->end();
+  }
+
+  bool find_parts() {
+    auto& run = request_.run;
+    std::string device = options_.device_type.empty() ? run.device_type : options_.device_type;
+    if (device.empty()) {
+      device = kDefaultDevice;
+      defaulted_.push_back("device_type");
+    }
+    auto type = data_.device(device);
+    if (!type) append(problems_, at_option(type.error(), options_.device_type.empty() ? "device_type" : "-A"));
+    else device_ = std::move(*type);
+    if (type) find_framework();
+    auto model = nd::resolve_model(request_.model, nd::SourceRef{request_.file, 0, 0, {}});
+    if (!model) append(problems_, model.error().diagnostics);
+    else out_.scenario.model = std::move(*model);
+    return problems_.empty();
+  }
+
+  void find_framework() {
+    auto& run = request_.run;
+    std::string name = run.framework;
+    const bool flag = !options_.framework.empty() && is_profile(options_.framework);
+    if (flag && (name.empty() || format_named(options_.framework).empty())) {
+      if (!name.empty() && name != options_.framework) run.framework_version.clear();
+      name = options_.framework;
+      run.origins["framework"] = {nd::Origin::Kind::flag, option_place("-f")};
+    } else if (!options_.framework.empty() && format_named(options_.framework).empty()) {
+      std::vector<std::string> known;
+      for (const auto& format : nd::format_list()) known.emplace_back(format.id);
+      if (const auto profiles = data_.framework_names()) known.insert(known.end(), profiles->begin(), profiles->end());
+      problems_.push_back(usage_error("-f", "unknown framework '" + options_.framework + "'", nd::suggest_name(options_.framework, known)));
+      return;
+    }
+    if (name.empty()) {
+      // The trainer that is most used on the vendor's devices.
+      name = device_.vendor == "huawei" ? "mindspeed-llm" : "megatron-core";
+      defaulted_.push_back("framework");
+    }
+    auto profile = data_.framework(name, run.framework_version, run.features);
+    if (!profile) append(problems_, at_option(profile.error(), flag ? "-f" : "framework"));
+    else profile_ = std::move(*profile);
+  }
+
+  /// Sets a field of the run from an option.
+  template <class T, class U>
+  void flag(std::optional<T>& field, const std::optional<U>& value, std::string_view option, const std::string& name) {
+    if (!value) return;
+    field = static_cast<T>(*value);
+    request_.run.origins[name] = {nd::Origin::Kind::flag, option_place(option)};
+  }
+
+  void overlay() {
+    auto& run = request_.run;
+    // What the input's own degrees multiply to, before other devices make them meaningless.
+    if (!run.global_batch_size && !options_.global_batch && run.dp && run.micro_batch_num)
+      run.global_batch_size = *run.dp * run.micro_batch_size.value_or(1) * *run.micro_batch_num;
+    if (!run.devices && run.dp) run.devices = *run.dp * run.tp.value_or(1) * run.pp.value_or(1) * run.cp.value_or(1);
+    const auto devices_before = run.devices;
+    const auto batch_before = run.global_batch_size;
+    flag(run.devices, options_.devices, "-d", "devices");
+    flag(run.global_batch_size, options_.global_batch, "-b", "global_batch_size");
+    flag(run.seq_length, options_.seq_length, "--seq-length", "seq_length");
+    flag(run.device_memory, options_.max_memory, "-M", "device_memory");
+    if (!options_.device_type.empty()) run.origins["device_type"] = {nd::Origin::Kind::flag, option_place("-A")};
+    // dp and the number of micro-batches follow from the others: on other devices, or with another batch, the input's do not count.
+    stated_ = run;
+    if (run.devices != devices_before) stated_.dp = std::nullopt;
+    if (run.devices != devices_before || run.global_batch_size != batch_before) stated_.micro_batch_num = std::nullopt;
+  }
+
+  bool resolve() {
+    auto& run = stated_;
+    const auto& model = out_.scenario.model;
+    if (!run.devices)
+      problems_.push_back(usage_error("-d", "the input does not say how many devices there are", "-d N"));
+    if (!problems_.empty()) return false;
+    if (!run.seq_length) {
+      run.seq_length = model.max_positions > 0 ? std::min(model.max_positions, kDefaultSequence) : kDefaultSequence;
+      defaulted_.push_back("seq_length");
+    }
+    if (!run.global_batch_size && !run.micro_batch_num) {
+      const std::int64_t wanted = std::max<std::int64_t>(1, kDefaultTokensPerStep / *run.seq_length);
+      run.global_batch_size = (wanted + *run.devices - 1) / *run.devices * *run.devices;
+      defaulted_.push_back("global_batch_size");
+    }
+    out_.scenario.profile = nd::effective_profile(profile_, run);
+    auto resolved = nd::resolve_run(run, model, out_.scenario.profile);
+    out_.stated_is_legal = resolved.has_value();
+    if (!resolved) resolved = resolve_without_degrees(resolved.error());
+    if (!resolved) {
+      append(problems_, resolved.error().diagnostics);
+      return false;
+    }
+    out_.scenario.run = std::move(*resolved);
+    out_.scenario.cluster = {device_, out_.scenario.run.devices};
+    if (out_.stated_is_legal) out_.stated_is_legal = !nd::first_violation(out_.scenario, out_.scenario.run.strategy);
+    return true;
+  }
+
+  /// On other devices or with another batch than the input's the stated degrees need not work; the search does not need them.
+  nd::Result<nd::ResolvedRun> resolve_without_degrees(const nd::Error& first) {
+    const bool changed = options_.devices || options_.global_batch || options_.seq_length || !options_.model.empty();
+    if (!changed) return first;
+    nd::RunSpec free = stated_;
+    for (auto* degree : {&free.dp, &free.tp, &free.pp, &free.cp, &free.ep, &free.etp, &free.vpp, &free.optimizer_shard, &free.micro_batch_size,
+                         &free.micro_batch_num, &free.global_batch_size})
+      *degree = std::nullopt;
+    free.schedule = std::nullopt;
+    free.layers_per_chunk.clear();
+    free.full_recompute_layers.clear();
+    free.selective_recompute_layers.clear();
+    auto resolved = nd::resolve_run(free, out_.scenario.model, out_.scenario.profile);
+    // dp = devices need not divide the batch; the search finds the dp that do.
+    if (resolved && stated_.global_batch_size) resolved->global_batch_size = *stated_.global_batch_size;
+    return resolved;
+  }
+
+  void choose_space() {
+    std::vector<nd::Dimension> searched;
+    if (options_.dimensions) {
+      for (const auto& name : *options_.dimensions) {
+        const auto dimension = nd::parse_dimension(name, option_place("-l"));
+        if (!dimension) append(problems_, dimension.error().diagnostics);
+        else searched.push_back(*dimension);
+      }
+    } else {
+      for (const auto& info : nd::dimension_list()) searched.push_back(info.id);
+    }
+    out_.space = nd::pin_dimensions(stated_, out_.scenario.run.strategy, searched);
+    for (const auto& text : options_.settings) set(text, "--set");
+    if (!options_.recompute.empty()) set_recompute();
+    if (!problems_.empty()) return;
+    for (auto& problem : nd::check_space(out_.scenario, out_.space)) {
+      if (problem.severity == nd::Severity::error) problems_.push_back(std::move(problem));
+      else out_.notes.push_back(std::move(problem));
+    }
+  }
+
+  void set(const std::string& text, std::string_view option) {
+    auto next = nd::with_setting(out_.space, text, option_place(option));
+    if (!next) append(problems_, next.error().diagnostics);
+    else out_.space = std::move(*next);
+  }
+
+  void set_recompute() {
+    std::string list;
+    for (const auto& mode : options_.recompute) list += (list.empty() ? "" : ",") + mode;
+    const bool automatic = std::find(options_.recompute.begin(), options_.recompute.end(), "auto") != options_.recompute.end();
+    if (automatic && options_.recompute.size() > 1) problems_.push_back(usage_error("--recompute", "auto stands alone", "auto = off, selective, full"));
+    else set("recompute=" + list, "--recompute");
+  }
+
+  void choose_options() {
+    out_.options.jobs = static_cast<int>(options_.jobs.value_or(0));
+    out_.options.top = options_.top.value_or(out_.options.top);
+    out_.options.keep_all = options_.all || !options_.ranking_csv.empty() || !options_.output_dir.empty();
+    out_.options.memory_limit = options_.max_memory;
+    if (options_.memory_reserve) out_.options.memory_reserve = *options_.memory_reserve;
+    out_.stated = stated_;
+    finish_defaulted();
+  }
+
+  /// Fields nobody stated, without those that the search varies anyway.
+  void finish_defaulted() {
+    auto& names = defaulted_;
+    for (const auto& name : out_.scenario.run.defaulted)
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    for (const auto& info : nd::dimension_list())
+      if (!out_.space.of(info.id).pinned) std::erase(names, std::string(info.field));
+    if (stated_.devices) std::erase(names, "devices");
+    out_.defaulted = names;
+    for (const auto& name : names) out_.stated.origins.erase(name);
+  }
+
+  void check_strict() {
+    if (!options_.strict) return;
+    for (const auto& name : out_.defaulted)
+      problems_.push_back(nd::make_diagnostic(nd::Errc::missing_field, {out_.file, 0, 0, name}, "nobody states it, and the price depends on it",
+                                              "state it, or leave out --strict"));
+    for (auto problem : out_.notes) {
+      if (problem.severity != nd::Severity::warning) continue;
+      problem.severity = nd::Severity::error;
+      problems_.push_back(std::move(problem));
+    }
+  }
+
+  const Options& options_;
+  const nd::DataStore& data_;
+  PreparedSearch out_;
+  nd::Request request_;
+  nd::RunSpec stated_;
+  nd::DeviceType device_;
+  nd::FrameworkProfile profile_;
+  std::vector<std::string> defaulted_;
+  Problems problems_;
+};
+
+}  // namespace
+
+nd::Result<PreparedSearch> prepare_search(const Options& options, const nd::DataStore& data) { return Preparation(options, data).run(); }
+
+}  // namespace run_nd
