@@ -54,8 +54,7 @@ Exit list_dimensions(const nd::DataStore&) {
 }
 
 Exit list_schedules(const nd::DataStore&) {
-  for (const auto schedule : {nd::Schedule::gpipe, nd::Schedule::one_f_one_b, nd::Schedule::interleaved})
-    std::printf("%s\n", nd::to_text(schedule));
+  for (const auto schedule : nd::all_schedules()) line(nd::to_text(schedule), std::string(nd::schedule_title(schedule)));
   return Exit::done;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "space/constraints.hpp"
 
+#include "layout/schedules/table.hpp"
+
 namespace nd::space {
 
 namespace {
@@ -130,15 +132,15 @@ Verdict check_vpp(const SpaceContext& context, const ParallelConfig& config) {
   if (config.vpp == 1) return std::nullopt;
   if (!context.can.interleaved) return Rejection::unsupported_by_framework;
   if (config.pp == 1) return Rejection::schedule_unsupported;
-  if (config.micro_batch_num < config.pp || config.micro_batch_num % config.pp != 0) return Rejection::micro_batches_below_stages;
   return std::nullopt;
 }
 
 Verdict check_schedule(const SpaceContext& /*context*/, const ParallelConfig& config) {
-  // The other schedules are described, but memory and time price only these.
-  if (config.schedule > Schedule::interleaved) return Rejection::schedule_unsupported;
-  const bool interleaved = config.schedule == Schedule::interleaved;
-  if (interleaved != (config.vpp > 1)) return Rejection::schedule_unsupported;
+  // Megatron-LM: the interleaved schedule takes whole rounds of pp micro-batches.
+  if (config.schedule == Schedule::interleaved && config.vpp > 1 && config.micro_batch_num % config.pp != 0)
+    return Rejection::micro_batches_below_stages;
+  const auto& row = layout::schedule_row(config.schedule);
+  if (layout::why_invalid(row, schedule_shape(config))) return Rejection::schedule_unsupported;
   return std::nullopt;
 }
 

@@ -29,9 +29,9 @@ using Verdict = std::optional<Rejection>;
 [[nodiscard]] Verdict check_micro_batch_size(const SpaceContext& context, const ParallelConfig& config);
 /// dp * mbs * mb = global batch; MindSpore pipelines need mb >= pp.
 [[nodiscard]] Verdict check_micro_batch_num(const SpaceContext& context, const ParallelConfig& config);
-/// Chunks need a pipeline, a layer each, and mb to be a multiple of pp (Megatron-LM interleaved schedule).
+/// Chunks need a pipeline and a layer each.
 [[nodiscard]] Verdict check_vpp(const SpaceContext& context, const ParallelConfig& config);
-/// Interleaved exactly when vpp > 1.
+/// What the row of the schedule table demands of pp, vpp and mb; interleaved: mb a multiple of pp (Megatron-LM).
 [[nodiscard]] Verdict check_schedule(const SpaceContext& context, const ParallelConfig& config);
 /// Level offered by the framework; gradients or parameters are sharded together with a pipeline by FSDP2 and MindSpore only.
 [[nodiscard]] Verdict check_zero(const SpaceContext& context, const ParallelConfig& config);

@@ -86,7 +86,7 @@ void vpp_domain(const SpaceContext& x, const ParallelConfig& c, Values& out) {
     if (x.can.uneven_layers || x.layers % (c.pp * chunks) == 0) out.push_back(chunks);
 }
 void schedule_domain(const SpaceContext&, const ParallelConfig& c, Values& out) {
-  // GPipe takes as long as 1F1B and never less memory: it is tried only when asked for.
+  // GPipe takes as long as 1F1B and never less memory, and few trainers have the others: they are tried only when asked for.
   out.push_back(static_cast<std::int64_t>(c.vpp > 1 ? Schedule::interleaved : Schedule::one_f_one_b));
 }
 void zero_domain(const SpaceContext& x, const ParallelConfig& c, Values& out) {
@@ -135,7 +135,7 @@ constexpr std::array<DimensionRow, kDimensionCount> kTable{{
      stated_degree<&RunSpec::micro_batch_num>, mb_domain, check_micro_batch_num, true, kNumbers},
     {{Dimension::vpp, "VPP", "", "vpp", "vpp", "chunks per stage", "layers split over pp * vpp; above 1 needs pp > 1 and mb a multiple of pp"},
      get_degree<&ParallelConfig::vpp>, set_degree<&ParallelConfig::vpp>, stated_degree<&RunSpec::vpp>, vpp_domain, check_vpp, false, kNumbers},
-    {{Dimension::schedule, "SCHED", "SCHEDULE", "schedule", "schedule", "pipeline schedule", "interleaved when vpp > 1, else 1f1b (gpipe only when asked for)"},
+    {{Dimension::schedule, "SCHED", "SCHEDULE", "schedule", "schedule", "pipeline schedule", "interleaved when vpp > 1, else 1f1b; the others only when asked for"},
      get_enum<Schedule, &ParallelConfig::schedule>, set_enum<Schedule, &ParallelConfig::schedule>,
      stated_enum<Schedule, &RunSpec::schedule>, schedule_domain, check_schedule, true, kSchedules},
     {{Dimension::zero, "ZERO", "", "zero", "zero", "ZeRO level", "0 .. what the framework offers"},

@@ -30,19 +30,31 @@ class Enumerator {
     const auto& choice = space_.choices[depth];
     auto& list = lists_[depth];
     list.clear();
-    if (choice.values.empty()) {
-      row.domain(context_, config_, list);
-    } else {
-      // A pinned value gives way where the degrees before leave a single possibility. dp and mb are single always and stay.
-      if (choice.pinned && row.info.id != Dimension::dp && row.info.id != Dimension::micro_batch_num) {
-        row.domain(context_, config_, list);
-        if (list.size() == 1) return list;
-        list.clear();
-      }
-      list = choice.values;
-    }
+    if (choice.values.empty() || gives_way(row, choice)) row.domain(context_, config_, list);
+    else list = choice.values;
     std::erase_if(list, [&choice](std::int64_t value) { return !choice.admits(value); });
     return list;
+  }
+
+  /// A pinned value gives way where it is impossible and the degrees before leave a single possibility, such as sequence
+  /// parallelism without tp. dp and mb have one possibility always and stay.
+  bool gives_way(const DimensionRow& row, const DimensionChoice& choice) {
+    if (!choice.pinned || row.info.id == Dimension::dp || row.info.id == Dimension::micro_batch_num) return false;
+    const std::int64_t before = row.get(config_);
+    assign(row, choice.values.front());
+    const bool impossible = row.check(context_, config_).has_value();
+    assign(row, before);
+    if (!impossible) return false;
+    scratch_.clear();
+    row.domain(context_, config_, scratch_);
+    return scratch_.size() == 1;
+  }
+
+  void assign(const DimensionRow& row, std::int64_t value) {
+    row.set(config_, value);
+    // Parts of a sequence exist in one schedule only; how many is no dimension but the run's.
+    if (row.info.id == Dimension::schedule)
+      config_.seq_split = config_.schedule == Schedule::seq_1f1b ? context_.scenario.run.strategy.seq_split : 1;
   }
 
   bool descend(std::size_t depth) {
@@ -56,14 +68,14 @@ class Enumerator {
     // By index: deeper levels use other lists, this one stays as it is.
     const auto& list = values(depth);
     for (std::size_t i = 0; i < list.size(); ++i) {
-      row.set(config_, list[i]);
+      assign(row, list[i]);
       if (const auto verdict = row.check(context_, config_)) {
         reject(*verdict);
       } else if (!descend(depth + 1)) {
         return false;
       }
     }
-    row.set(config_, before);
+    assign(row, before);
     return true;
   }
 
@@ -80,6 +92,7 @@ class Enumerator {
   ParallelConfig config_;
   SpaceCounts counts_;
   std::array<std::vector<std::int64_t>, kDimensionCount> lists_;
+  std::vector<std::int64_t> scratch_;
 };
 
 }  // namespace

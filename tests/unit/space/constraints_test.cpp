@@ -139,6 +139,17 @@ TEST_CASE("Each rule says what it is about") {
     config.micro_batch_size = 4;
     CHECK(first_violation(dense(), config) == Rejection::micro_batches_below_stages);
   }
+  SECTION("schedules of the table: zb_v runs two chunks, DualPipe an even number of stages") {
+    config.pp = 2;
+    config.dp = 4;
+    config.micro_batch_num = 4;
+    config.schedule = Schedule::zb_v;
+    CHECK(first_violation(dense(), config) == Rejection::schedule_unsupported);
+    config.schedule = Schedule::dualpipe;
+    CHECK_FALSE(first_violation(dense(), config));
+    config.schedule = Schedule::zb_h1;
+    CHECK_FALSE(first_violation(dense(), config));
+  }
   SECTION("sequence parallelism") {
     config.sequence_parallel = true;
     CHECK(first_violation(dense(), config) == Rejection::sequence_parallel_conflict);

@@ -2,6 +2,8 @@
 #include <catch2/catch.hpp>
 
 #include "nd/search_space.hpp"
+#include "space/enumerate.hpp"
+#include "support/scenarios.hpp"
 
 namespace nd {
 namespace {
@@ -83,6 +85,28 @@ TEST_CASE("Dimensions off the list keep what the source states") {
   CHECK(space.of(Dimension::zero).automatic());             // comes along with OP
   CHECK(space.of(Dimension::dp).automatic());               // follows from the others
   CHECK(space.of(Dimension::micro_batch_num).automatic());
+}
+
+TEST_CASE("A pinned value stays where it can and gives way where it cannot") {
+  auto scenario = testing::make_scenario(testing::small_dense(), {.devices = 8, .global_batch = 16, .seq_length = 64});
+  RunSpec stated;
+  stated.schedule = Schedule::zb_h1;
+  stated.sequence_parallel = true;
+  const auto space = pin_dimensions(stated, {}, {Dimension::tp, Dimension::pp, Dimension::vpp});
+  bool zero_bubble = false, interleaved = false, with_sp = false, without_tp = false;
+  space::enumerate(space::SpaceContext(scenario), space, [&](const ParallelConfig& c) {
+    zero_bubble = zero_bubble || c.schedule == Schedule::zb_h1;
+    interleaved = interleaved || c.schedule == Schedule::interleaved;
+    with_sp = with_sp || c.sequence_parallel;
+    without_tp = without_tp || c.tp == 1;
+    CHECK(c.sequence_parallel == (c.tp > 1));
+    CHECK((c.vpp == 1) == (c.schedule == Schedule::zb_h1));
+    return true;
+  });
+  CHECK(zero_bubble);
+  CHECK(interleaved);
+  CHECK(with_sp);
+  CHECK(without_tp);
 }
 
 }  // namespace nd

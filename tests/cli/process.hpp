@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace nd::testing {
+
+/// What a program left behind.
+struct Outcome {
+  int status = -1;  ///< exit status; 128 + n when a signal ended it
+  std::string out, err;
+};
+
+/// Runs run_nd with these words (no shell) and waits.
+Outcome run_nd(const std::vector<std::string>& words);
+/// A line of the command, split at spaces.
+Outcome run_nd(const std::string& line);
+
+/// A folder of one test, removed with the object.
+class Folder {
+ public:
+  explicit Folder(const std::string& name);
+  ~Folder();
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  [[nodiscard]] std::string path(const std::string& name) const { return (root_ / name).string(); }
+  std::string write(const std::string& name, const std::string& text) const;
+  [[nodiscard]] std::size_t files() const;
+
+ private:
+  std::filesystem::path root_;
+};
+
+std::string read_file(const std::string& path);
+
+}  // namespace nd::testing

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "process.hpp"
+#include "support/json_schema.hpp"
+
+namespace nd::testing {
+namespace {
+
+using Catch::Contains;
+using Json = nlohmann::json;
+
+Json search(const std::string& options, int status = 0) {
+  const auto outcome = run_nd(options + " --json -");
+  INFO(options << "\n" << outcome.err);
+  REQUIRE(outcome.status == status);
+  return Json::parse(outcome.out);
+}
+
+const std::string kLlama = "-y llama-3.1-8b -d 64 -A A3";
+
+}  // namespace
+
+TEST_CASE("A search prints its ranking and exits with 0") {
+  const auto outcome = run_nd(kLlama);
+  CHECK(outcome.status == 0);
+  CHECK(outcome.err.empty());
+  for (const char* part : {"llama-3.1-8b", "8.03 B", "64 x", "legal", "rank", "MFU", "best", "assumed, nobody stated it"})
+    CHECK_THAT(outcome.out, Contains(part));
+}
+
+TEST_CASE("The document is complete and follows its schema") {
+  const Json document = search(kLlama);
+  const Json schema = Json::parse(read_file(std::string(ND_TEST_SOURCE_DIR) + "/data/schema/search.schema.json"));
+  for (const auto& problem : schema_problems(document, schema)) FAIL_CHECK(problem);
+  CHECK(document["candidates"].size() == 20);
+  CHECK(document["model"]["parameters"] == 8030261248);  // Llama 3.1 8B, exact count of the checkpoint
+  for (const auto& c : document["candidates"]) {
+    CHECK(c["dp"].get<int>() * c["tp"].get<int>() * c["pp"].get<int>() * c["cp"].get<int>() == 64);
+    CHECK(c["dp"].get<int>() * c["mbs"].get<int>() * c["mb"].get<int>() == c["gbs"].get<int>());
+    CHECK(c["memory_gib"]["peak"].get<double>() <= c["memory_gib"]["budget"].get<double>());
+  }
+}
+
+TEST_CASE("Options change what they say") {
+  CHECK(search(kLlama + " -t 3")["candidates"].size() == 3);
+  CHECK(search(kLlama + " -b 128")["request"]["fields"]["global_batch_size"]["value"] == 128);
+  CHECK(search(kLlama + " --seq-length 8192")["request"]["fields"]["seq_length"]["value"] == 8192);
+  CHECK(search(kLlama + " --seq_length=8192")["request"]["fields"]["seq_length"]["value"] == 8192);
+  CHECK(search(kLlama + " -M 40GB")["budget_gib"] == 40);
+  CHECK(search(kLlama + " -M 40GB -mem 2048MB")["budget_gib"] == 38);
+  for (const auto& c : search(kLlama + " --set tp=2,4 --set pp<=2 --recompute full")["candidates"]) {
+    CHECK((c["tp"] == 2 || c["tp"] == 4));
+    CHECK(c["pp"] <= 2);
+    CHECK(c["recompute"] == "full");
+  }
+  const auto all = search(kLlama + " --set tp=8 --set recompute=off --all");
+  CHECK(all["candidates"].size() == all["counts"]["fitting"]);
+  CHECK(search(kLlama + " --timings -j 2")["jobs"] == 2);
+}
+
+TEST_CASE("Dimensions off the list stay as they are") {
+  for (const auto& c : search(kLlama + " -l PP MBS RECOMPUTE")["candidates"]) {
+    CHECK(c["tp"] == 1);
+    CHECK(c["cp"] == 1);
+  }
+  CHECK_THAT(run_nd(kLlama + " -l PP MBS RECOMPUTE").out, Contains("not searched, as the input has it: tp=1"));
+}
+
+TEST_CASE("A MoE model searches expert parallelism") {
+  const auto document = search("-y qwen3-30b-a3b -d 16 -A A3");
+  bool experts = false;
+  for (const auto& c : document["candidates"]) {
+    experts = experts || c["ep"] > 1;
+    CHECK(c["dp"].get<int>() * c["tp"].get<int>() * c["cp"].get<int>() % (c["ep"].get<int>() * c["etp"].get<int>()) == 0);
+  }
+  CHECK(experts);
+}
+
+TEST_CASE("Nothing fits: status 1 and the closest misses") {
+  const auto outcome = run_nd("-y llama-3.1-405b -d 8 -A A3");
+  CHECK(outcome.status == 1);
+  for (const char* part : {"Nothing fits. The closest:", "lacks", "would fit with", "devices with"}) CHECK_THAT(outcome.out, Contains(part));
+  const auto document = search("-y llama-3.1-405b -d 8 -A A3", 1);
+  CHECK(document["candidates"].empty());
+  CHECK(document["near_misses"].size() == 5);
+}
+
+TEST_CASE("Explanations") {
+  const auto ranked = run_nd(kLlama + " --explain 2");
+  CHECK(ranked.status == 0);
+  for (const char* part : {"Rank 2", "What stage", "FW_COMPUTE", "optimizer_states"}) CHECK_THAT(ranked.out, Contains(part));
+  const auto beyond = run_nd(kLlama + " --set tp=8 --set recompute=full --set pp=8 --explain 100000");
+  CHECK(beyond.status == 2);
+  CHECK_THAT(beyond.err, Contains("error: --explain: only "));
+}
+
+TEST_CASE("Files go where they are asked to, and nowhere else") {
+  const Folder folder("files");
+  const auto outcome = run_nd(kLlama + " -o " + folder.path("deep/out"));
+  CHECK(outcome.status == 0);
+  CHECK(folder.files() == 4);  // two folders, ranking.csv, search.json
+  CHECK_THAT(outcome.out, Contains("wrote " + folder.path("deep/out/ranking.csv")));
+  CHECK(Json::parse(read_file(folder.path("deep/out/search.json")))["schema"] == "nd/search/1");
+}
+
+TEST_CASE("Verbosity changes only what is printed") {
+  CHECK(run_nd(kLlama + " -v 0").out.empty());
+  CHECK_THAT(run_nd(kLlama + " -v 1").out, !Contains("assumed"));
+  CHECK_THAT(run_nd(kLlama + " -v 3").out, Contains("first example of each reason"));
+}
+
+TEST_CASE("Lists") {
+  for (const char* what : {"devices", "models", "frameworks", "formats", "dimensions", "schedules"}) {
+    const auto outcome = run_nd(std::string("--list ") + what);
+    CHECK(outcome.status == 0);
+    CHECK(outcome.out.size() > 20);
+  }
+  CHECK_THAT(run_nd("--list devices").out, Contains("h100-sxm-80"));
+  CHECK_THAT(run_nd("--list dimensions").out, Contains("TP, MP"));
+}
+
+TEST_CASE("Help, version, and the page made from the option table") {
+  CHECK_THAT(run_nd("--help").out, Contains("--top_config_number K"));
+  CHECK_THAT(run_nd("--version").out, Contains("run_nd 0."));
+  CHECK(run_nd("--help-markdown").out == read_file(std::string(ND_TEST_SOURCE_DIR) + "/docs/cli.md"));
+}
+
+}  // namespace nd::testing

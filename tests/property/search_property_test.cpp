@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every answer of the search must satisfy, over requests drawn with a fixed seed.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <numeric>
+#include <random>
+#include <set>
+
+#include "nd/search.hpp"
+#include "search/memory_parts.hpp"
+#include "search/parallel.hpp"
+#include "support/scenarios.hpp"
+
+namespace nd {
+namespace {
+
+constexpr int kRequests = 12;
+
+/// A request of random size; half of them MoE, budgets from tight to ample.
+Scenario random_scenario(std::mt19937& random) {
+  const auto pick = [&random](std::initializer_list<std::int64_t> values) {
+    std::uniform_int_distribution<std::size_t> index(0, values.size() - 1);
+    return *(values.begin() + index(random));
+  };
+  ResolvedModel model = pick({0, 1}) == 0 ? testing::llama_8b() : testing::small_moe();
+  Scenario out = testing::make_scenario(std::move(model), {.devices = pick({1, 4, 6, 8, 12, 16}),
+                                                           .global_batch = pick({16, 24, 48, 96}),
+                                                           .seq_length = pick({512, 1024, 1536, 4096})});
+  const bool small = out.model.has_experts();
+  out.run.device_memory = Bytes{static_cast<double>(pick({1, 2, 4})) * (small ? 1.0 : 14.0) * kGiB};
+  out.profile.can.style = pick({0, 1}) == 0 ? DataParallelStyle::megatron : DataParallelStyle::fsdp2;
+  out.profile.can.uneven_layers = pick({0, 1}) == 1;
+  return out;
+}
+
+template <class Check>
+void for_requests(Check check) {
+  std::mt19937 random(20240607);
+  for (int i = 0; i < kRequests; ++i) {
+    const Scenario scenario = random_scenario(random);
+    INFO("request " << i << ": " << scenario.model.name << " on " << scenario.run.devices << ", batch " << scenario.run.global_batch_size
+                    << ", sequence " << scenario.run.seq_length);
+    check(scenario);
+  }
+}
+
+SearchOptions options(int jobs, bool all) {
+  SearchOptions out;
+  out.jobs = jobs;
+  out.keep_all = all;
+  out.top = 30;
+  return out;
+}
+
+bool same(const RankedCandidate& a, const RankedCandidate& b) {
+  return a.config == b.config && a.step == b.step && a.peak == b.peak && a.fit == b.fit;
+}
+
+}  // namespace
+
+TEST_CASE("Candidates keep the identities of a strategy and fit") {
+  for_requests([](const Scenario& scenario) {
+    const auto result = search_strategies(scenario, {}, options(1, false));
+    double last = 0;
+    for (const auto& candidate : result.candidates) {
+      const auto& c = candidate.config;
+      CHECK(std::int64_t{c.dp} * c.tp * c.pp * c.cp == scenario.run.devices);
+      CHECK(std::int64_t{c.dp} * c.micro_batch_size * c.micro_batch_num == scenario.run.global_batch_size);
+      CHECK_FALSE(first_violation(scenario, c));
+      CHECK(candidate.memory.peak().reserved <= candidate.memory.budget);
+      CHECK(candidate.memory.fit != Fit::no);
+      CHECK(candidate.time.step.value >= last);
+      last = candidate.time.step.value;
+    }
+    for (const auto& miss : result.near_misses) CHECK(miss.memory.peak().reserved > miss.memory.budget);
+  });
+}
+
+TEST_CASE("Parts sum to their totals to 1e-9") {
+  for_requests([](const Scenario& scenario) {
+    for (const auto& candidate : search_strategies(scenario, {}, options(1, false)).candidates) {
+      double step = 0;
+      for (const auto part : candidate.time.exposed) step += part.value;
+      CHECK(step == Approx(candidate.time.step.value).epsilon(1e-9));
+      for (const auto& stage : candidate.memory.stages) {
+        double bytes = 0;
+        for (const auto& part : search::kMemoryParts) bytes += (stage.*part.bytes).value;
+        CHECK(bytes == Approx(stage.allocated.value).epsilon(1e-9));
+      }
+      // tokens/s/device * devices * step = tokens of a step
+      const double tokens = candidate.tokens_per_second * static_cast<double>(scenario.run.devices) * candidate.time.step.value;
+      CHECK(tokens == Approx(static_cast<double>(scenario.run.global_batch_size * scenario.run.seq_length)).epsilon(1e-9));
+    }
+  });
+}
+
+TEST_CASE("Every combination has one fate") {
+  for_requests([](const Scenario& scenario) {
+    const auto stats = search_strategies(scenario, {}, options(1, true)).stats;
+    const auto rejected = std::accumulate(stats.rejected.begin(), stats.rejected.end(), std::int64_t{0});
+    CHECK(stats.enumerated == stats.priced + stats.pruned + rejected);
+    CHECK(stats.legal == stats.priced + stats.pruned + stats.rejected[static_cast<std::size_t>(Rejection::out_of_memory)]);
+    for (std::size_t i = 0; i < kRejectionCount; ++i) CHECK((stats.rejected[i] > 0) == stats.example[i].has_value());
+  });
+}
+
+TEST_CASE("The number of workers changes nothing") {
+  for_requests([](const Scenario& scenario) {
+    const auto one = search_strategies(scenario, {}, options(1, true));
+    for (const int jobs : {2, 3, 8}) {
+      const auto many = search_strategies(scenario, {}, options(jobs, true));
+      CHECK(std::equal(one.ranking.begin(), one.ranking.end(), many.ranking.begin(), many.ranking.end(), same));
+      CHECK(one.stats.rejected == many.stats.rejected);
+      REQUIRE(one.near_misses.size() == many.near_misses.size());
+      for (std::size_t i = 0; i < one.near_misses.size(); ++i) CHECK(one.near_misses[i].config == many.near_misses[i].config);
+    }
+  });
+}
+
+TEST_CASE("The best of a bounded ranking are those of the whole one") {
+  for_requests([](const Scenario& scenario) {
+    const auto all = search_strategies(scenario, {}, options(2, true));
+    const auto top = search_strategies(scenario, {}, options(2, false));
+    REQUIRE(top.ranking.size() == std::min<std::size_t>(30, all.ranking.size()));
+    CHECK(std::equal(top.ranking.begin(), top.ranking.end(), all.ranking.begin(), same));
+  });
+}
+
+TEST_CASE("Pricing with factors kept from other candidates is pricing afresh") {
+  for_requests([](const Scenario& scenario) {
+    const auto result = search_strategies(scenario, {}, options(1, false));
+    for (const auto& candidate : result.candidates) {
+      const auto fresh = price_strategy(search_scenario(scenario, {}, {}), candidate.config);
+      CHECK(fresh.time.step.value == Approx(candidate.time.step.value).epsilon(1e-12));
+      CHECK(fresh.memory.peak().reserved.value == Approx(candidate.memory.peak().reserved.value).epsilon(1e-12));
+    }
+  });
+}
+
+TEST_CASE("A larger budget never loses a candidate") {
+  for_requests([](const Scenario& scenario) {
+    auto small = options(1, true), large = options(1, true);
+    small.memory_limit = Bytes{scenario.run.device_memory.value};
+    large.memory_limit = Bytes{scenario.run.device_memory.value * 1.5};
+    std::set<ParallelConfig> fitting;
+    for (const auto& candidate : search_strategies(scenario, {}, large).ranking) fitting.insert(candidate.config);
+    for (const auto& candidate : search_strategies(scenario, {}, small).ranking) CHECK(fitting.count(candidate.config) == 1);
+  });
+}
+
+TEST_CASE("A list of values restricts the ranking to itself and changes no price") {
+  for_requests([](const Scenario& scenario) {
+    const auto space = with_setting({}, "tp=1,2", {});
+    REQUIRE(space);
+    const auto all = search_strategies(scenario, {}, options(1, true));
+    const auto some = search_strategies(scenario, *space, options(1, true));
+    std::vector<RankedCandidate> expected;
+    std::copy_if(all.ranking.begin(), all.ranking.end(), std::back_inserter(expected), [](const RankedCandidate& c) { return c.config.tp <= 2; });
+    CHECK(std::equal(expected.begin(), expected.end(), some.ranking.begin(), some.ranking.end(), same));
+  });
+}
+
+TEST_CASE("A reserve lowers the budget, and one of everything leaves nothing that fits") {
+  std::mt19937 random(3);
+  const Scenario scenario = random_scenario(random);
+  auto reserved = options(1, false);
+  reserved.memory_limit = Bytes{8 * kGiB};
+  reserved.memory_reserve = Bytes{3 * kGiB};
+  CHECK(to_gib(search_strategies(scenario, {}, reserved).budget) == Approx(5.0));
+  reserved.memory_reserve = Bytes{8 * kGiB};
+  const auto nothing = search_strategies(scenario, {}, reserved);
+  CHECK(nothing.ranking.empty());
+  CHECK_FALSE(nothing.near_misses.empty());
+}
+
+}  // namespace nd
