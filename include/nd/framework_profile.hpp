@@ -68,6 +68,8 @@ struct MemoryProfile {
   bool interleaved_forwards_first = false;   ///< interleaved schedule with m = pp runs every forward first (Megatron-core up to 0.8)
   bool accumulates_whole_gradients = false;  ///< micro-batches but the last skip the reduction: whole 16-bit gradients stay alive (FSDP1 no_sync)
   double mask_creation_bytes = 0;            ///< bytes per element of an s x s mask made before the first step (MindSpeed hybrid CP: 6)
+  bool gradients_freed_between_steps = false; ///< gradients exist from their backward to the step only (zero_grad(set_to_none)), unless micro-batches accumulate
+  bool working_set_covers_recompute = false;  ///< layer_working_set_* were measured under full recompute: the recomputed layer is in them
   friend bool operator==(const MemoryProfile&, const MemoryProfile&) = default;
 };
 

@@ -109,7 +109,7 @@ class LineWriter {
   void adapters() {
     const double trained = price_.trained_elements;
     lines_.add(kParameters, "adapters", "weight", trained * in_.rates.adapter_weight);
-    lines_.add(kGradients, "adapters", "gradient", trained * in_.rates.adapter_gradient);
+    if (price_.has_gradients) lines_.add(kGradients, "adapters", "gradient", trained * in_.rates.adapter_gradient);
     if (price_.has_moments) lines_.add(kStates, "adapters", "moments", trained * in_.rates.adapter_moments);
   }
 
@@ -122,7 +122,7 @@ class LineWriter {
     const auto c = static_cast<std::size_t>(sharding);
     const StateRates& rates = in_.rates;
     lines_.add(kParameters, op, "weight", count * (role == LedgerRole::layer ? rates.weight_matrix[c] : rates.weight[c]));
-    lines_.add(kGradients, op, "gradient", count * rates.gradient[c]);
+    if (price_.has_gradients) lines_.add(kGradients, op, "gradient", count * rates.gradient[c]);
     lines_.add(kStates, op, "main copy", count * rates.main[c]);
     if (price_.has_moments)
       lines_.add(kStates, op, "moments", count * (role == LedgerRole::layer ? rates.moments_matrix[c] : rates.moments[c]));

@@ -19,6 +19,7 @@ struct InstantBill {
   Instant instant = Instant::backward;
   ItemBytes items;
   bool keeps_activations = false;
+  bool has_gradients = true;
   bool steady_moments = true;  ///< optimizer states exist at this instant in every step but the first
 };
 
@@ -134,7 +135,7 @@ class StagePricer {
 
   void loss() {
     if (!content().has_head) return;
-    InstantBill bill{.instant = Instant::loss, .items = static_, .keeps_activations = true};
+    InstantBill bill{.instant = Instant::loss, .items = static_, .keeps_activations = true, .has_gradients = gradients_persist()};
     bill.items[Item::logits] = logit_sets_ * logit_set();
     if (memory_.cached_weight_gradients) bill.items[Item::head_weight_gradient] = kComputeBytes * content().head.total();
     gathered(bill.items, memory_.gathered_layers);
@@ -144,7 +145,7 @@ class StagePricer {
   }
 
   void backward() {
-    InstantBill bill{.instant = Instant::backward, .items = static_, .keeps_activations = true};
+    InstantBill bill{.instant = Instant::backward, .items = static_, .keeps_activations = true, .has_gradients = gradients_persist()};
     if (content().has_head) bill.items[Item::logits] = (logit_sets_ - 1.0) * logit_set();  // those whose backward is still to come
     layer_backward(bill.items);
     gathered(bill.items, memory_.gathered_layers);
@@ -153,9 +154,10 @@ class StagePricer {
     consider(bill);
   }
 
-  /// The last backward of a step reaches the first layer: sharded weights only, where whole gradients pile up.
+  /// The last backward of a step reaches the first layer. Matters where gradients pile up on the way: whole ones under sharded
+  /// weights, all of them where they are made anew in every step.
   void end_of_backward() {
-    if (!weights_sharded()) return;
+    if (!weights_sharded() && gradients_persist()) return;
     InstantBill bill{.instant = Instant::end_of_backward, .items = static_};
     layer_backward(bill.items);
     bill.items[Item::last_layer] = first_layer_kept();
@@ -193,6 +195,9 @@ class StagePricer {
     consider(bill);
   }
 
+  /// Gradients are there before the backward: kept from step to step, or from the micro-batch before.
+  [[nodiscard]] bool gradients_persist() const { return !memory_.gradients_freed_between_steps || in_.config.micro_batch_num > 1; }
+
   // --- Parts of instants -----------------------------------------------------------------------------------------------
 
   [[nodiscard]] double logit_set() const {
@@ -224,7 +229,8 @@ class StagePricer {
   }
 
   /// full: the complete ledger beside the kept input; selective: what the mode dropped.
-  [[nodiscard]] static double recomputed_bytes(const LedgerSummary& ledger, Recompute mode) {
+  [[nodiscard]] double recomputed_bytes(const LedgerSummary& ledger, Recompute mode) const {
+    if (memory_.working_set_covers_recompute) return 0;
     switch (mode) {
       case Recompute::off:
         return 0;
@@ -308,7 +314,7 @@ class StagePricer {
     const bool first = reading_ == ReadingTime::first_iteration && bill.instant != Instant::optimizer_step;
     const bool moments = bill.steady_moments && !first;
     now.parameters = {parameters_};
-    now.gradients = {gradients_};
+    now.gradients = {bill.has_gradients ? gradients_ : 0.0};
     now.optimizer_states = {main_ + (moments ? moments_ : 0.0)};
     const auto parts = bill.items.by_part();
     const auto of = [&parts](Part part) { return parts[static_cast<std::size_t>(part)]; };
@@ -326,6 +332,7 @@ class StagePricer {
       out_.memory = now;
       out_.items = bill.items;
       out_.keeps_activations = bill.keeps_activations;
+      out_.has_gradients = bill.has_gradients;
       out_.has_moments = moments;
     }
     out_.memory.reserved = {reserved};

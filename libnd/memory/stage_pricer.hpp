@@ -30,7 +30,7 @@ struct StageInput {
 struct StagePrice {
   StageMemory memory;
   ItemBytes items;             ///< at the peak instant
-  bool keeps_activations = false, has_moments = false;  ///< at the peak instant
+  bool keeps_activations = false, has_gradients = true, has_moments = false;  ///< at the peak instant
   double trained_elements = 0; ///< adapter elements of the stage on one rank
   StageContent content;
   std::vector<double> chunk_bytes;  ///< kept bytes of one micro-batch, by chunk

@@ -63,6 +63,8 @@ const std::array kMemoryProfileFields{
     ND_FIELD(MemoryProfile, interleaved_forwards_first),
     ND_FIELD(MemoryProfile, accumulates_whole_gradients),
     ND_FIELD(MemoryProfile, mask_creation_bytes),
+    ND_FIELD(MemoryProfile, gradients_freed_between_steps),
+    ND_FIELD(MemoryProfile, working_set_covers_recompute),
 };
 
 const std::array kTimeProfileFields{

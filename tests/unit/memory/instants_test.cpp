@@ -124,6 +124,32 @@ TEST_CASE("No reduction between micro-batches: whole 16-bit gradients, 2 P, from
   CHECK(estimate_memory(scenario, config).peak().allocated.value == Approx(once + 2 * elements).epsilon(1e-12));
 }
 
+TEST_CASE("Gradients made anew in every step are not there at the loss, unless micro-batches accumulate") {
+  const Decoder d{.layers = 4};
+  Scenario scenario = bare_scenario(decoder(d), 8192);
+  const double elements = 4 * layer_elements(d) + 2 * 32000.0 * 1024 + 1024;
+  const double kept = estimate_memory(scenario, {}).peak().allocated.value;
+  scenario.profile.memory.gradients_freed_between_steps = true;
+  const auto fresh = estimate_memory(scenario, {}).peak();
+  CHECK(fresh.instant == Instant::loss);
+  CHECK(fresh.allocated.value == Approx(kept - 4 * elements).epsilon(1e-12));
+  CHECK(estimate_memory(scenario, {.micro_batch_num = 2}).peak().allocated.value == Approx(kept).epsilon(1e-12));
+  // A short batch: all gradients and one layer at the end of the backward.
+  const auto small = estimate_memory(bare_scenario(decoder(d), 8), {});
+  scenario.run.seq_length = 8;
+  CHECK(estimate_memory(scenario, {}).peak().instant == Instant::end_of_backward);
+  CHECK(estimate_memory(scenario, {}).peak().static_bytes() == small.peak().static_bytes());
+}
+
+TEST_CASE("Working sets measured under full recompute contain the recomputed layer") {
+  Scenario scenario = bare_scenario(decoder({.layers = 9}), 2048);
+  scenario.profile.memory.layer_working_set_ffn = 16;
+  scenario.profile.memory.layer_working_set_hidden = 6;
+  scenario.profile.memory.working_set_covers_recompute = true;
+  CHECK(estimate_memory(scenario, {.pp = 3, .recompute = Recompute::full}).stages[1].working_set.value ==
+        Approx(2048 * (16.0 * 4096 + 6 * 1024)).epsilon(1e-12));
+}
+
 TEST_CASE("A frozen base under FSDP1 keeps boundary gradients of all layers to the end of the backward") {
   const Decoder d{.layers = 8};
   Scenario scenario = bare_scenario(decoder(d), 4096);

@@ -77,6 +77,7 @@ std::vector<Scenario> scenarios() {
   frozen.run.trained_parameters = 5e6;
   frozen.run.base_weight_bytes = 0.516;
   frozen.profile.memory.boundary_gradients_kept = true;
+  frozen.profile.memory.gradients_freed_between_steps = true;
   frozen.profile.memory.recompute_input_bytes = 4;
   Scenario unfused = rich_scenario(decoder({.layers = 16, .gated = false, .tied = true}), 512);
   unfused.profile.memory.flash_attention = false;
