@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <set>
 #include <string>
@@ -39,6 +40,9 @@ class MapReader {
   void finish();
   /// Position of a key's value, of the mapping when absent.
   [[nodiscard]] SourceRef where(std::string_view key) const;
+  [[nodiscard]] const ConfigNode& node() const { return node_; }
+  /// Keys asked for or ignored so far.
+  [[nodiscard]] const std::set<std::string, std::less<>>& known() const { return known_; }
   void error(std::string_view key, Errc code, std::string message, std::string hint = {});
 
  private:

@@ -37,6 +37,13 @@ Result<ConfigNode> parse_by_content(std::string_view text, const std::string& fi
 
 }  // namespace
 
+ConfigNode::ConfigNode() = default;
+ConfigNode::ConfigNode(const ConfigNode&) = default;
+ConfigNode::ConfigNode(ConfigNode&&) noexcept = default;
+ConfigNode& ConfigNode::operator=(const ConfigNode&) = default;
+ConfigNode& ConfigNode::operator=(ConfigNode&&) noexcept = default;
+ConfigNode::~ConfigNode() = default;
+
 const ConfigNode* ConfigNode::find(std::string_view key) const {
   for (const auto& [name, value] : members)
     if (name == key) return &value;

@@ -18,6 +18,14 @@ enum class NodeKind { null, scalar, sequence, mapping };
 /// One node of a parsed document, whatever its format. Scalars keep their text; scalar.hpp types them by one table.
 /// Aliases are expanded (within the size limit). Duplicate keys never get here: the parsers refuse them.
 struct ConfigNode {
+  // Out of line: inline ones make clang 14 instantiate pair<string, ConfigNode> while it is still incomplete.
+  ConfigNode();
+  ConfigNode(const ConfigNode&);
+  ConfigNode(ConfigNode&&) noexcept;
+  ConfigNode& operator=(const ConfigNode&);
+  ConfigNode& operator=(ConfigNode&&) noexcept;
+  ~ConfigNode();
+
   NodeKind kind = NodeKind::null;
   std::string text;      ///< of a scalar, as written (JSON/TOML: canonical spelling)
   bool quoted = false;   ///< a quoted scalar is a string whatever it looks like

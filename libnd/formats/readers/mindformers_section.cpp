@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/readers/mindformers_section.hpp"
+
+#include <algorithm>
+
+#include "core/text.hpp"
+
+namespace nd::formats::mindformers {
+
+namespace {
+
+ConfigNode section_node(const ConfigNode& parent, std::string_view name) {
+  const ConfigNode* const found = parent.find(name);
+  if (found != nullptr && !found->is_null()) return *found;
+  ConfigNode empty;
+  empty.kind = NodeKind::mapping;
+  empty.where = parent.where;
+  empty.where.path += (empty.where.path.empty() ? "" : ".") + std::string(name);
+  return empty;
+}
+
+bool same_value(const ConfigNode& a, const ConfigNode& b) {
+  if (a.kind != b.kind || a.text != b.text || a.items.size() != b.items.size() || a.members.size() != b.members.size()) return false;
+  for (std::size_t i = 0; i < a.items.size(); ++i)
+    if (!same_value(a.items[i], b.items[i])) return false;
+  return true;
+}
+
+/// A key so near to a known one that it is taken for a slip of the pen; short keys are near to everything.
+std::string near_miss(const std::string& key, const std::set<std::string, std::less<>>& known) {
+  constexpr std::size_t kShortest = 6, kLongest = 64;
+  constexpr int kSlip = 2;
+  if (key.size() < kShortest || key.size() > kLongest) return {};
+  for (const auto& name : known)
+    if (name.size() >= kShortest && core::edit_distance(core::canonical_name(key), core::canonical_name(name)) <= kSlip) return name;
+  return {};
+}
+
+}  // namespace
+
+void Findings::warn(Errc code, SourceRef where, std::string message, std::string hint) {
+  notes.push_back({Severity::warning, code, std::move(where), std::move(message), std::move(hint)});
+}
+
+void Findings::note(SourceRef where, std::string message, std::string hint) {
+  notes.push_back({Severity::note, Errc::unsupported, std::move(where), std::move(message), std::move(hint)});
+}
+
+Section::Section(const ConfigNode& parent, std::string_view name, Findings& findings)
+    : stated_(parent.find(name) != nullptr && !parent.find(name)->is_null()),
+      node_(section_node(parent, name)),
+      findings_(findings),
+      map_(node_, findings.problems) {}
+
+Section::Section(const ConfigNode& root, Findings& findings)
+    : stated_(true), node_(root), findings_(findings), map_(node_, findings.problems) {}
+
+std::string_view Section::key(Names names) {
+  const ConfigNode* first = nullptr;
+  std::string_view chosen = *names.begin();
+  for (const auto name : names) {
+    const ConfigNode* const node = map_.child(name);
+    if (node == nullptr) continue;
+    if (first == nullptr) {
+      first = node;
+      chosen = name;
+    } else if (!same_value(*first, *node)) {
+      map_.error(name, Errc::conflict, "differs from '" + std::string(chosen) + "', another spelling of the same setting", "keep one of the two");
+    }
+  }
+  return chosen;
+}
+
+bool Section::has(Names names) {
+  return std::any_of(names.begin(), names.end(), [this](std::string_view name) { return map_.has(name); });
+}
+
+void Section::finish() {
+  constexpr std::size_t kShown = 20;
+  std::string unread;
+  std::size_t count = 0;
+  for (const auto& [key, value] : node_.members) {
+    if (map_.known().count(key) != 0) continue;
+    if (const std::string near = near_miss(key, map_.known()); !near.empty()) {
+      findings_.problems.push_back(make_diagnostic(Errc::unknown_key, value.key_where(), "unknown key '" + key + "'", "did you mean '" + near + "'?"));
+      continue;
+    }
+    constexpr std::size_t kLongestName = 60;
+    if (++count <= kShown) unread += (unread.empty() ? "" : ", ") + key.substr(0, kLongestName);
+  }
+  if (count > kShown) unread += " and " + std::to_string(count - kShown) + " more";
+  if (count > 0) findings_.note(node_.where, "read by nobody, no part of the price: " + unread);
+}
+
+}  // namespace nd::formats::mindformers

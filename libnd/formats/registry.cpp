@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/registry.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "core/text.hpp"
+#include "formats/tree/scalar.hpp"
+#include "nd/formats.hpp"
+
+namespace nd::formats {
+
+namespace {
+
+bool has(const ConfigNode& root, std::string_view key) { return root.find(key) != nullptr; }
+
+/// root.first.second is there.
+bool has(const ConfigNode& root, std::string_view first, std::string_view second) {
+  const ConfigNode* const section = root.find(first);
+  return section != nullptr && section->find(second) != nullptr;
+}
+
+template <std::size_t N>
+std::size_t count(const ConfigNode& root, const std::array<std::string_view, N>& keys) {
+  return static_cast<std::size_t>(std::count_if(keys.begin(), keys.end(), [&root](std::string_view key) { return has(root, key); }));
+}
+
+// What tells the formats apart: the keys only one of them has at these places (docs/formats/README.md).
+
+Likeness sniff_hf(const ConfigNode& root) {
+  if (has(root, "tensor_model_parallel_size") || has(root, "parallel_config")) return kNoSign;
+  constexpr std::array<std::string_view, 8> kShape{"hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size",
+                                                   "n_embd",      "n_layer",           "d_model",             "text_config"};
+  const std::size_t shape = count(root, kShape);
+  if (has(root, "model_type") || has(root, "architectures")) return shape > 0 ? kCertain : kMaybe;
+  return shape > 1 ? kLikely : shape > 0 ? kMaybe : kNoSign;
+}
+
+Likeness sniff_hyper_v2(const ConfigNode& root) {
+  if (has(root, "parallelism") || has(root, "cluster") || has(root, "train_yaml")) return kNoSign;
+  constexpr std::array<std::string_view, 3> kSections{"training", "accelerator", "fsdp_config"};
+  if (has(root, "model", "flavor")) return kNoSign;
+  if (has(root, "model", "pretrained_model_name_or_path") || has(root, "train", "accelerator") || has(root, "model", "config_overrides")) return kCertain;
+  const std::size_t sections = count(root, kSections);
+  if (sections > 1 || (sections > 0 && has(root, "model"))) return kCertain;
+  return sections > 0 || (has(root, "train") && has(root, "model")) ? kLikely : kNoSign;
+}
+
+Likeness sniff_mindformers(const ConfigNode& root) {
+  if (has(root, "parallel_config") && (has(root, "trainer", "model_name") || has(root, "model", "model_config"))) return kCertain;
+  constexpr std::array<std::string_view, 5> kSections{"parallel_config", "recompute_config", "runner_config", "runner_wrapper", "moe_config"};
+  const std::size_t sections = count(root, kSections) + (has(root, "model", "model_config") ? std::size_t{1} : std::size_t{0});
+  return sections > 1 ? kLikely : sections > 0 ? kMaybe : kNoSign;
+}
+
+Likeness sniff_search(const ConfigNode& root) {
+  if (has(root, "train_yaml")) return kCertain;
+  return has(root, "parallelism") && has(root, "cluster") ? kCertain : kNoSign;
+}
+
+Likeness sniff_mindspeed(const ConfigNode& root) {
+  const ConfigNode* const tmp = root.find("tmp");
+  return tmp != nullptr && tmp->is_mapping() ? kCertain : kNoSign;
+}
+
+Likeness sniff_megatron(const ConfigNode& root) {
+  return has(root, "num_attention_heads") && has(root, "tensor_model_parallel_size") && !has(root, "tmp") ? kCertain : kNoSign;
+}
+
+Likeness sniff_torchtitan(const ConfigNode& root) {
+  if (has(root, "model", "flavor")) return kCertain;
+  return has(root, "parallelism", "data_parallel_shard_degree") || has(root, "training", "local_batch_size") ? kLikely : kNoSign;
+}
+
+SourceRef at_option(std::string path) { return {"", 0, 0, std::move(path)}; }
+
+std::vector<std::string> readable_ids() {
+  std::vector<std::string> out;
+  for (const auto& format : formats())
+    if (format.read != nullptr) out.emplace_back(format.id);
+  return out;
+}
+
+std::string named(const Format& format) { return std::string(format.title) + " (" + std::string(format.id) + ")"; }
+
+Error not_read(const Format& format, const SourceRef& where) {
+  return make_error(Errc::unsupported, where, "looks like a " + named(format) + ", which is not read",
+                    core::name_hint("", readable_ids()));
+}
+
+/// The row to read with, or why there is none.
+struct Choice {
+  const Format* format = nullptr;
+  Error error;
+};
+
+Choice choose(const ConfigNode& root, std::string_view wanted) {
+  const Format* const seen = recognise(root);
+  if (wanted.empty()) {
+    if (seen == nullptr)
+      return {nullptr, make_error(Errc::unsupported, root.where, "the format cannot be told from the content",
+                                  "name it with -f; " + core::name_hint("", readable_ids()))};
+    if (seen->read == nullptr) return {nullptr, not_read(*seen, root.where)};
+    return {seen, {}};
+  }
+  const std::string id = core::canonical_name(wanted);
+  for (const auto& format : formats()) {
+    if (format.id != id) continue;
+    if (format.sniff(root) == kNoSign && seen != nullptr)
+      return {nullptr, make_error(Errc::conflict, root.where, "is read as " + named(format) + " but looks like a " + named(*seen),
+                                  "-f " + std::string(seen->id) + ", or another file")};
+    if (format.read == nullptr) return {nullptr, not_read(format, root.where)};
+    return {&format, {}};
+  }
+  return {nullptr, make_error(Errc::out_of_range, at_option("-f"), "unknown format '" + std::string(wanted.substr(0, 60)) + "'",
+                              core::name_hint(wanted, readable_ids()))};
+}
+
+Result<Request> read_preset(const std::string& name, std::string_view wanted, const DataStore& data) {
+  auto model = data.model(name);
+  if (!model) {
+    const auto names = data.model_names();
+    return make_error(Errc::io, at_option(name), "no such file or folder, and no model preset of that name",
+                      names ? core::name_hint(name, *names) : "");
+  }
+  if (!wanted.empty() && core::canonical_name(wanted) != "hf")
+    return make_error(Errc::conflict, at_option(name), "is a model preset, not a file of format '" + std::string(wanted.substr(0, 60)) + "'");
+  Request out;
+  out.format = "hf";
+  out.file = name;
+  out.model = *std::move(model);
+  return out;
+}
+
+/// Names are words; what has a separator or a known suffix was meant as a file.
+bool may_be_preset(const std::string& path) {
+  if (path.empty() || path.find('/') != std::string::npos) return false;
+  const std::string suffix = std::filesystem::path(path).extension().string();
+  constexpr std::array<std::string_view, 5> kFile{".yaml", ".yml", ".json", ".toml", ".sh"};
+  for (const auto one : kFile)
+    if (suffix == one) return false;
+  return true;
+}
+
+Result<Request> read_file(const std::string& path, std::string_view wanted, const DataStore& data) {
+  if (std::filesystem::path(path).extension() == ".sh")
+    return make_error(Errc::unsupported, {path, 0, 0, {}}, "looks like a launch script, which is not read", core::name_hint("", readable_ids()));
+  const auto root = read_document(path);
+  if (!root) return root.error();
+  if (!root->is_mapping()) return make_error(Errc::wrong_type, root->where, "the top level must be a mapping, is " + describe(*root));
+  Choice choice = choose(*root, wanted);
+  if (choice.format == nullptr) return std::move(choice.error);
+  auto request = choice.format->read(*root, path, data);
+  if (!request) return request;
+  request->format = std::string(choice.format->id);
+  request->file = path;
+  if (wanted.empty()) {
+    Diagnostic note = make_diagnostic(Errc::unsupported, {path, 0, 0, {}}, "read as " + named(*choice.format) + ", guessed from its content");
+    note.severity = Severity::note;
+    request->notes.push_back(std::move(note));
+  }
+  return request;
+}
+
+}  // namespace
+
+const std::vector<Format>& formats() {
+  static const std::vector<Format> kRows{
+      {"mindformers", "MindFormers YAML", ".yaml .yml", sniff_mindformers, read_mindformers},
+      {"hyper_v2", "HyperParallel train.yaml", ".yaml .yml", sniff_hyper_v2, read_hyper_v2},
+      {"hf", "Hugging Face config.json", ".json", sniff_hf, read_hf},
+      {"search", "search config", ".yaml .yml", sniff_search, nullptr},
+      {"mindspeed", "MindSpeed JSON", ".json", sniff_mindspeed, nullptr},
+      {"megatron", "Megatron argument dump", ".json .sh", sniff_megatron, nullptr},
+      {"hyperparallel", "TorchTitan TOML", ".toml", sniff_torchtitan, nullptr},
+  };
+  return kRows;
+}
+
+const Format* recognise(const ConfigNode& root) {
+  const Format* best = nullptr;
+  Likeness most = kNoSign;
+  for (const auto& format : formats()) {
+    const Likeness likeness = format.sniff(root);
+    if (likeness > most) {
+      most = likeness;
+      best = &format;
+    }
+  }
+  return best;
+}
+
+}  // namespace nd::formats
+
+namespace nd {
+
+std::vector<FormatInfo> format_list() {
+  std::vector<FormatInfo> out;
+  for (const auto& format : formats::formats())
+    if (format.read != nullptr) out.push_back({format.id, format.title, format.suffixes});
+  return out;
+}
+
+Result<Request> read_request(const std::string& path, std::string_view format, const DataStore& data) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (fs::is_directory(path, error)) {
+    const std::string config = (fs::path(path) / "config.json").string();
+    if (!fs::exists(config, error)) return make_error(Errc::io, {path, 0, 0, {}}, "is a folder without a config.json");
+    return formats::read_file(config, format, data);
+  }
+  if (!fs::exists(path, error) && formats::may_be_preset(path)) return formats::read_preset(path, format, data);
+  return formats::read_file(path, format, data);
+}
+
+}  // namespace nd
