@@ -12,7 +12,7 @@
 #include "nd/run_spec.hpp"
 
 // The op table is the only description of what a model consists of. Memory, time, verification and the reports read the
-// ledgers below; none of them knows a formula of a layer. See docs/cost_model.md#op-table.
+// ledgers below; none of them knows a formula of a layer. See docs/cost_model_ops.md#op-table.
 namespace nd {
 
 /// Everything the cost of one layer on one rank depends on besides the model. Key of the factor tables.

@@ -13,7 +13,7 @@
 
 namespace nd::formats {
 
-/// Facts of one architecture family: a file of data/arch (schema nd/arch/1, data/schema/arch.md). Immutable after reading.
+/// Facts of one architecture family: a file of data/arch (schema nd/arch/1, docs/formats/hf.md). Immutable after reading.
 struct Family {
   /// Facts that hold when all conditions do. A condition is a key of the config (dotted path) and the text its value must
   /// have; an absent key reads as false.

@@ -22,7 +22,7 @@ LocalWidths local_widths(const OpContext& c) {
 // Parameters 2*h*a*d + 2*h*g*d over tp (plus the gate's h*a*d); biases of q, k, v are split, the output bias is not. KV heads
 // are replicated when there are fewer than ranks.
 // Saved per token: Q 2ad, K and V 4gd, output 2ad, over tp; a gate keeps itself and the gated output too.
-// Moved: rotation and layout changes, 6 bytes per element of Q, K, V (docs/cost_model.md#time-streams).
+// Moved: rotation and layout changes, 6 bytes per element of Q, K, V (docs/cost_model_ops.md#streams).
 void add_attention_projections(const OpContext& c, LedgerBuilder& out) {
   const AttentionSpec& a = c.attention();
   const LocalWidths local = local_widths(c);

@@ -56,7 +56,7 @@ class LedgerBuilder {
   void gemm(const Gemm& gemm, Selective selective = Selective::keep);
   void attention(const AttentionWork& work, Selective selective);
   /// Backward bytes are 1.5 times the forward ones: gradients are read and written, saved inputs read
-  /// (fitted on fused trainers, docs/cost_model.md#time-streams).
+  /// (fitted on fused trainers, docs/cost_model_ops.md#streams).
   void stream(std::string_view op, double bytes_forward, Selective selective = Selective::keep, bool routed = false);
   void finished_stream(const StreamWork& work);
   void collective(const CollectiveWork& work) {

@@ -11,7 +11,7 @@ std::int64_t padded_vocabulary(const ResolvedModel& model, const FrameworkProfil
 
 // The table is split over tp by rows; positions are on every rank. Ids of 8 bytes are kept; a dropout mask of 1 byte per element
 // follows (Korthikanti et al. 2022, section 4.3). Moved: 10 bytes per element in all (lookup 4, gradient scatter 6,
-// docs/cost_model.md#time-streams). Ranks hold different rows, so their results are summed.
+// docs/cost_model_ops.md#streams). Ranks hold different rows, so their results are summed.
 LayerLedger embedding_ledger(const ResolvedModel& model, const ResolvedRun& run, const FrameworkProfile& profile,
                              const LayerShape& shape) {
   const ops::OpContext c = ops::outer_context(model, run, profile, shape);

@@ -8,7 +8,7 @@ double logit_elements(const ResolvedModel& model, const FrameworkProfile& profil
 }
 
 // Final norm, T x V/t x h product, loss. Saved: norm input and output, 4h per token. The loss moves 10 bytes per logit in all
-// (forward: logits read and softmaxed in fp32 6, backward 4; docs/cost_model.md#time-streams). Vocabulary shards agree on
+// (forward: logits read and softmaxed in fp32 6, backward 4; docs/cost_model_ops.md#streams). Vocabulary shards agree on
 // maximum, sum and the target's logit: three all-reduces of one fp32 per token.
 LayerLedger head_ledger(const ResolvedModel& model, const ResolvedRun& run, const FrameworkProfile& profile, const LayerShape& shape,
                         bool own_table) {

@@ -9,7 +9,7 @@ namespace nd::ops {
 // the two norm inputs, 2sbh + 2sbh for the inputs of attention and feed-forward); of a norm behind a sub-layer only its input,
 // since the residual addition needs nothing. Dropout masks: 1 byte per element behind each sub-layer.
 // Moved, per token: norm 4h (read, write), residual addition 6h (two reads, a write), bias and dropout h per sub-layer; a plain
-// layer of two sub-layers: 22h (fitted as a whole, docs/cost_model.md#time-streams).
+// layer of two sub-layers: 22h (fitted as a whole, docs/cost_model_ops.md#streams).
 void add_norms(const OpContext& c, LedgerBuilder& out) {
   const double norms = static_cast<double>(c.kind.norms);
   const double sub_layers = (c.attention().kind != AttentionKind::none ? 1.0 : 0.0) + (c.ffn().kind != FfnKind::none ? 1.0 : 0.0);

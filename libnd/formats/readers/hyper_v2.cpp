@@ -140,7 +140,7 @@ class HyperReader {
 
   void read_context_algorithm() {
     constexpr std::array<std::pair<std::string_view, CpAlgorithm>, 6> kAlgorithms{{
-        {"colossalai_cp", CpAlgorithm::ring},
+        {"colossalai_cp", CpAlgorithm::all_gather},
         {"ring_cp", CpAlgorithm::ring},
         {"ring", CpAlgorithm::ring},
         {"ulysses_cp", CpAlgorithm::ulysses},
@@ -151,7 +151,8 @@ class HyperReader {
     const auto name = accelerator_.map().string(kKey);
     if (!name) {
       if (run_.cp.value_or(1) > 1)
-        findings_.warn(Errc::missing_field, accelerator_.where(kKey), "no algorithm is stated; colossalai_cp (a ring) is assumed");
+        findings_.warn(Errc::missing_field, accelerator_.where(kKey), "no algorithm is stated; colossalai_cp (keys and values gathered) is assumed");
+      run_.cp_algorithm = CpAlgorithm::all_gather;
       return;
     }
     const std::string wanted = core::canonical_name(*name);
