@@ -22,7 +22,8 @@ struct Pass {
   std::int32_t unit = 0;
   std::int16_t chunk = 0;  ///< model chunk of this stage
   PassKind kind = PassKind::forward;
-  bool joined = false;  ///< runs as one block with the next pass of the list (DualPipe's overlapped forward and backward)
+  bool joined =
+      false;  ///< runs as one block with the next pass of the list (DualPipe's overlapped forward and backward)
 
   friend bool operator==(const Pass&, const Pass&) = default;
 };
@@ -33,14 +34,15 @@ struct ScheduleShape {
   int chunks = 1;         ///< v, model chunks per stage
   int micro_batches = 1;  ///< m
   int parts = 1;          ///< parts a sequence is split into (Seq1F1B)
-  int group = 0;          ///< micro-batches per group of the interleaved schedule (Megatron-LM: micro-batch group size); 0 = p
+  int group = 0;  ///< micro-batches per group of the interleaved schedule (Megatron-LM: micro-batch group size); 0 = p
 
   [[nodiscard]] int units() const { return micro_batches * parts; }
   friend bool operator==(const ScheduleShape&, const ScheduleShape&) = default;
 };
 [[nodiscard]] ScheduleShape schedule_shape(const ParallelConfig& config);
 
-/// Seconds of one chunk of one stage for one whole micro-batch. A backward lasts recompute + backward_input + backward_weight.
+/// Seconds of one chunk of one stage for one whole micro-batch. A backward lasts recompute + backward_input +
+/// backward_weight.
 struct PassTimes {
   Seconds forward, backward_input, backward_weight;
   Seconds recompute;      ///< forward work made again at the start of the backward (of its input half when it is split)
@@ -65,10 +67,10 @@ struct PhaseTime {
 
 /// What one stage does during the step. busy + p2p + bubble = makespan = sum of the three phases.
 struct StageReplay {
-  Seconds busy;       ///< passes, recompute included
-  Seconds recompute;  ///< of `busy`
-  Seconds p2p;        ///< blocked in a receive (exposed point-to-point only)
-  Seconds bubble;     ///< the rest
+  Seconds busy;         ///< passes, recompute included
+  Seconds recompute;    ///< of `busy`
+  Seconds p2p;          ///< blocked in a receive (exposed point-to-point only)
+  Seconds bubble;       ///< the rest
   PhaseTime warm_up;    ///< to the start of the first backward
   PhaseTime steady;     ///< to the end of the last forward (nothing when that is earlier)
   PhaseTime cool_down;  ///< to the end of the step
@@ -95,9 +97,9 @@ struct ReplayInput {
   std::span<const PassTimes> times = {};
   /// hop[s]: seconds from stage s to stage (s + 1) mod p and back. Empty = free; one entry = the same everywhere.
   std::span<const Seconds> hop = {};
-  bool p2p_exposed = false;  ///< a receive blocks its stage; else it only delays what depends on it
+  bool p2p_exposed = false;                 ///< a receive blocks its stage; else it only delays what depends on it
   std::span<const double> part_share = {};  ///< share of a micro-batch's work in each part, sums to 1; empty = even
-  bool timeline = false;               ///< record passes and messages (allocates)
+  bool timeline = false;                    ///< record passes and messages (allocates)
 };
 
 enum class ReplayStatus : std::uint8_t { done, invalid_shape, invalid_input, invalid_order, deadlock };
@@ -131,8 +133,8 @@ struct ReplayResult {
 /// Replays the whole step. For many replays use layout/replay.hpp, which keeps its memory.
 [[nodiscard]] ReplayResult replay_schedule(Schedule schedule, const ReplayInput& input);
 
-/// "F3.1": kind (F, B; Bi and W when split), micro-batch and chunk counted from 1 (the chunk left out when there is one);
-/// a part of a sequence follows after a slash ("F3/2").
+/// "F3.1": kind (F, B; Bi and W when split), micro-batch and chunk counted from 1 (the chunk left out when there is
+/// one); a part of a sequence follows after a slash ("F3/2").
 [[nodiscard]] std::string pass_name(const Pass& pass, const ScheduleShape& shape);
 /// Trace for chrome://tracing and ui.perfetto.dev (Trace Event Format, microseconds); needs a replay with `timeline`.
 /// One track per stage for passes, below it what the stage receives.

@@ -10,7 +10,6 @@ namespace nd::layout {
 
 namespace {
 
-constexpr std::size_t kKinds = 4;
 constexpr double kNotYet = -1;
 
 std::size_t index(int n) { return static_cast<std::size_t>(n); }
@@ -18,8 +17,8 @@ std::size_t index(int n) { return static_cast<std::size_t>(n); }
 bool is_amount(Seconds time) { return std::isfinite(time.value) && time.value >= 0; }
 
 bool all_amounts(const PassTimes& t) {
-  return is_amount(t.forward) && is_amount(t.backward_input) && is_amount(t.backward_weight) && is_amount(t.recompute) &&
-         is_amount(t.joined_saving);
+  return is_amount(t.forward) && is_amount(t.backward_input) && is_amount(t.backward_weight) &&
+         is_amount(t.recompute) && is_amount(t.joined_saving);
 }
 
 }  // namespace
@@ -36,11 +35,16 @@ bool Replay::check_input(const ScheduleRow& row, const ReplayInput& input) {
     fail(ReplayStatus::invalid_input, why);
     return false;
   };
-  if (input.times.size() != index(shape.stages) * index(row.local_chunks(shape))) return refuse("one set of times per stage and chunk is needed");
-  if (!std::all_of(input.times.begin(), input.times.end(), all_amounts)) return refuse("a time is negative or not a number");
-  if (input.hop.size() > 1 && input.hop.size() != index(shape.stages)) return refuse("transfer times: none, one, or one per stage");
-  if (!std::all_of(input.hop.begin(), input.hop.end(), is_amount)) return refuse("a transfer time is negative or not a number");
-  if (!input.part_share.empty() && input.part_share.size() != index(shape.parts)) return refuse("one share per part of a sequence is needed");
+  if (input.times.size() != index(shape.stages) * index(row.local_chunks(shape)))
+    return refuse("one set of times per stage and chunk is needed");
+  if (!std::all_of(input.times.begin(), input.times.end(), all_amounts))
+    return refuse("a time is negative or not a number");
+  if (input.hop.size() > 1 && input.hop.size() != index(shape.stages))
+    return refuse("transfer times: none, one, or one per stage");
+  if (!std::all_of(input.hop.begin(), input.hop.end(), is_amount))
+    return refuse("a transfer time is negative or not a number");
+  if (!input.part_share.empty() && input.part_share.size() != index(shape.parts))
+    return refuse("one share per part of a sequence is needed");
   return true;
 }
 
@@ -60,12 +64,13 @@ bool Replay::set_up_chunk(const ScheduleRow& row, const ReplayInput& input, int 
     action.from = other;
     const bool onward = (other + 1) % shape.stages == stage, back = (stage + 1) % shape.stages == other;
     neighbours = neighbours && (onward || back);
-    if (!input.hop.empty()) action.transfer = input.hop.size() == 1 ? input.hop[0].value : input.hop[index(onward ? other : stage)].value;
+    if (!input.hop.empty())
+      action.transfer = input.hop.size() == 1 ? input.hop[0].value : input.hop[index(onward ? other : stage)].value;
   };
 
-  const auto slot = index(stage * lists_.local_chunks() + chunk);
-  const PassTimes& t = input.times[slot];
-  Action* const actions = actions_.data() + slot * kKinds;
+  const std::size_t here_slot = slot(stage, chunk);
+  const PassTimes& t = input.times[here_slot];
+  Action* const actions = actions_.data() + here_slot * kKinds;
   Action forward{zero, forwards + index(here) * units, t.forward.value};
   if (here > 0) {
     forward.after = forwards + index(here - 1) * units;
@@ -81,8 +86,8 @@ bool Replay::set_up_chunk(const ScheduleRow& row, const ReplayInput& input, int 
   actions[index(static_cast<int>(PassKind::backward_weight))] = Action{backward.end, unread, t.backward_weight.value};
   backward.seconds += t.backward_weight.value;
   actions[index(static_cast<int>(PassKind::backward))] = backward;
-  saving_[slot] = t.joined_saving.value;
-  recompute_[slot] = t.recompute.value;
+  saving_[here_slot] = t.joined_saving.value;
+  recompute_[here_slot] = t.recompute.value;
   return neighbours;
 }
 
@@ -120,85 +125,94 @@ bool Replay::set_up(const ScheduleRow& row, const ReplayInput& input) {
   return neighbours;
 }
 
-template <bool kParts>
-bool Replay::advance(Cursor& cursor, int stage) {
-  const Action* const actions = actions_of(stage);
-  const Pass* const begin = cursor.next;
-  double free = cursor.free;
-  const auto action_of = [&](const Pass& pass) -> const Action& {
-    return actions[static_cast<std::size_t>(pass.chunk) * kKinds + static_cast<std::size_t>(pass.kind)];
-  };
-  const auto enter = [&](const Pass& pass, double start, double end, double idle) {
-    cursor.idle[cursor.phase] += idle;
-    if (pass.kind == PassKind::forward) {
-      cursor.last_forward = end;
-      if (--cursor.forwards_left == 0 && cursor.phase == 1) cursor.phase = 2;
-    } else if (cursor.phase == 0) {
-      cursor.first_backward = start;
-      cursor.phase = cursor.forwards_left > 0 ? 1 : 2;
-    }
-  };
-  while (cursor.next != cursor.last) {
-    const Pass& pass = *cursor.next;
-    const auto unit = static_cast<std::size_t>(pass.unit);
-    const Action& action = action_of(pass);
-    double ready = action.after[unit];
-    if (ready < 0) break;
-    double seconds = kParts ? action.seconds * share_[unit] : action.seconds;
-    double transfer = kParts ? action.transfer * share_[unit] : action.transfer;
-    if (!pass.joined) {
-      const double waited = std::max(free, exposed_ ? ready : ready + transfer);
-      const double start = exposed_ ? waited + transfer : waited;
-      const double end = start + seconds;
-      if (exposed_) cursor.p2p += transfer;
-      action.end[unit] = end;
-      cursor.busy += seconds;
-      enter(pass, start, end, waited - free);
-      if (timeline_) record(stage, pass, start, end, exposed_ ? start : ready + transfer);
-      free = end;
-      ++cursor.next;
-      continue;
-    }
-    // Two passes as one block: both inputs are awaited, both outputs are there at its end. Opposite transfers run side by side.
-    const Pass& second = cursor.next[1];
-    const Action& other = action_of(second);
-    const auto other_unit = static_cast<std::size_t>(second.unit);
-    const double other_ready = other.after[other_unit];
-    if (other_ready < 0) break;
-    const double other_transfer = kParts ? other.transfer * share_[other_unit] : other.transfer;
-    const double other_seconds = kParts ? other.seconds * share_[other_unit] : other.seconds;
-    const double saved = saving_[static_cast<std::size_t>(stage * lists_.local_chunks() + pass.chunk)];
-    const double block = std::max(seconds + other_seconds - saved, std::max(seconds, other_seconds));
-    double waited = std::max(free, std::max(exposed_ ? ready : ready + transfer, exposed_ ? other_ready : other_ready + other_transfer));
-    const double blocked = exposed_ ? std::max(transfer, other_transfer) : 0;
-    const double start = waited + blocked, end = start + block;
-    cursor.p2p += blocked;
-    cursor.busy += block;
-    action.end[unit] = end;
-    other.end[other_unit] = end;
-    enter(pass, start, end, waited - free);
-    enter(second, start, end, 0);
-    if (timeline_) {
-      // Shown one after the other, each with its share of the block.
-      const double seam = seconds + other_seconds > 0 ? start + block * seconds / (seconds + other_seconds) : start;
-      record(stage, pass, start, seam, exposed_ ? start : ready + transfer);
-      record(stage, second, seam, end, exposed_ ? start : other_ready + other_transfer);
-    }
-    free = end;
-    cursor.next += 2;
+void Replay::enter(Cursor& cursor, PassKind kind, double start, double end) {
+  if (kind == PassKind::forward) {
+    cursor.last_forward = end;
+    if (--cursor.forwards_left == 0 && cursor.phase == steady) cursor.phase = cool_down;
+  } else if (cursor.phase == warm_up) {
+    cursor.first_backward = start;
+    cursor.phase = cursor.forwards_left > 0 ? steady : cool_down;
   }
-  cursor.free = free;
+}
+
+template <bool kParts>
+bool Replay::run_single(Cursor& cursor, int stage) {
+  const Pass& pass = *cursor.next;
+  const Action& action = action_of(stage, pass);
+  const auto unit = static_cast<std::size_t>(pass.unit);
+  const double ready = action.after[unit];
+  if (ready < 0) return false;
+  const double share = kParts ? share_[unit] : 1.0, seconds = action.seconds * share,
+               transfer = action.transfer * share;
+  const double blocked = exposed_ ? transfer : 0.0;
+  const double waited = std::max(cursor.free, exposed_ ? ready : ready + transfer);
+  const double start = waited + blocked, end = start + seconds;
+  action.end[unit] = end;
+  cursor.idle[cursor.phase] += waited - cursor.free;
+  cursor.p2p += blocked;
+  cursor.busy += seconds;
+  cursor.free = end;
+  ++cursor.next;
+  enter(cursor, pass.kind, start, end);
+  if (timeline_) record(stage, pass, {start, end, exposed_ ? start : ready + transfer});
+  return true;
+}
+
+// Two passes as one block: both inputs are awaited, both outputs are there at its end. Opposite transfers run side by
+// side.
+bool Replay::run_joined(Cursor& cursor, int stage) {
+  const Pass &first = cursor.next[0], &second = cursor.next[1];
+  const Action &a = action_of(stage, first), &b = action_of(stage, second);
+  const auto unit_a = static_cast<std::size_t>(first.unit), unit_b = static_cast<std::size_t>(second.unit);
+  const double ready_a = a.after[unit_a], ready_b = b.after[unit_b];
+  if (ready_a < 0 || ready_b < 0) return false;
+  const double seconds_a = a.seconds * share_[unit_a], seconds_b = b.seconds * share_[unit_b];
+  const double transfer_a = a.transfer * share_[unit_a], transfer_b = b.transfer * share_[unit_b];
+  const double saved = saving_[slot(stage, first.chunk)] * share_[unit_a];
+  const double block = std::max({seconds_a + seconds_b - saved, seconds_a, seconds_b});
+  const double blocked = exposed_ ? std::max(transfer_a, transfer_b) : 0.0;
+  const double arrived_a = exposed_ ? ready_a : ready_a + transfer_a,
+               arrived_b = exposed_ ? ready_b : ready_b + transfer_b;
+  const double waited = std::max({cursor.free, arrived_a, arrived_b});
+  const double start = waited + blocked, end = start + block;
+  a.end[unit_a] = end;
+  b.end[unit_b] = end;
+  cursor.idle[cursor.phase] += waited - cursor.free;
+  cursor.p2p += blocked;
+  cursor.busy += block;
+  cursor.free = end;
+  cursor.next += 2;
+  enter(cursor, first.kind, start, end);
+  enter(cursor, second.kind, start, end);
+  if (timeline_) {
+    // Shown one after the other, each with its share of the block.
+    const double both = seconds_a + seconds_b, seam = both > 0 ? start + block * seconds_a / both : start;
+    record(stage, first, {start, seam, exposed_ ? start : arrived_a});
+    record(stage, second, {seam, end, exposed_ ? start : arrived_b});
+  }
+  return true;
+}
+
+bool Replay::advance(Cursor& cursor, int stage, bool parts) {
+  const Pass* const begin = cursor.next;
+  bool ran = true;
+  while (ran && cursor.next != cursor.last) {
+    if (cursor.next->joined)
+      ran = run_joined(cursor, stage);
+    else
+      ran = parts ? run_single<true>(cursor, stage) : run_single<false>(cursor, stage);
+  }
   return cursor.next != begin;
 }
 
-void Replay::record(int stage, const Pass& pass, double start, double end, double received) {
-  const auto slot = index(stage * lists_.local_chunks() + pass.chunk);
-  const Action& action = actions_[slot * kKinds + static_cast<std::size_t>(pass.kind)];
+void Replay::record(int stage, const Pass& pass, const Interval& at) {
+  const Action& action = action_of(stage, pass);
   const double share = share_[static_cast<std::size_t>(pass.unit)];
   const bool again = pass.kind == PassKind::backward || pass.kind == PassKind::backward_input;
-  result_.timeline.push_back({stage, pass, {start}, {end}, {again ? std::min(recompute_[slot] * share, end - start) : 0.0}});
+  const double recompute = again ? std::min(recompute_[slot(stage, pass.chunk)] * share, at.end - at.start) : 0.0;
+  result_.timeline.push_back({stage, pass, {at.start}, {at.end}, {recompute}});
   const double transfer = action.transfer * share;
-  if (transfer > 0) result_.messages.push_back({action.from, stage, pass, {received - transfer}, {received}});
+  if (transfer > 0) result_.messages.push_back({action.from, stage, pass, {at.received - transfer}, {at.received}});
 }
 
 void Replay::summarise(const ReplayInput& input) {
@@ -213,14 +227,14 @@ void Replay::summarise(const ReplayInput& input) {
     double recompute = 0;
     for (const Pass& pass : lists_.stage(stage))
       if (pass.kind == PassKind::backward || pass.kind == PassKind::backward_input)
-        recompute += recompute_[index(stage * lists_.local_chunks() + pass.chunk)] * share_[static_cast<std::size_t>(pass.unit)];
+        recompute += recompute_[slot(stage, pass.chunk)] * share_[static_cast<std::size_t>(pass.unit)];
     out.busy = {cursor.busy};
     out.recompute = {recompute};
     out.p2p = {cursor.p2p};
     out.bubble = {makespan - cursor.busy - cursor.p2p};
-    out.warm_up = {{cursor.first_backward}, {cursor.idle[0]}};
-    out.steady = {{steady_end - cursor.first_backward}, {cursor.idle[1]}};
-    out.cool_down = {{makespan - steady_end}, {cursor.idle[2] + makespan - cursor.free}};
+    out.warm_up = {{cursor.first_backward}, {cursor.idle[warm_up]}};
+    out.steady = {{steady_end - cursor.first_backward}, {cursor.idle[steady]}};
+    out.cool_down = {{makespan - steady_end}, {cursor.idle[cool_down] + makespan - cursor.free}};
     out.held = lists_.held(stage);
   }
 }
@@ -233,9 +247,11 @@ const ReplayResult& Replay::run(const ScheduleRow& row, const ReplayInput& input
   result_.timeline.clear();
   result_.messages.clear();
   result_.stages.clear();
-  if (const auto status = lists_.build(row, input.shape); status != ReplayStatus::done) return fail(status, lists_.problem());
+  if (const auto status = lists_.build(row, input.shape); status != ReplayStatus::done)
+    return fail(status, lists_.problem());
   if (!check_input(row, input)) return result_;
-  if (!set_up(row, input)) return fail(ReplayStatus::invalid_input, "a micro-batch goes between stages that are no neighbours");
+  if (!set_up(row, input))
+    return fail(ReplayStatus::invalid_input, "a micro-batch goes between stages that are no neighbours");
   result_.stages.resize(index(input.shape.stages));
 
   // Forwards run down the stages and backwards up, so the sweeps alternate.
@@ -245,8 +261,7 @@ const ReplayResult& Replay::run(const ScheduleRow& row, const ReplayInput& input
     progress = false;
     const auto visit = [&](int stage) {
       Cursor& cursor = cursors_[index(stage)];
-      const bool moved = input.shape.parts > 1 ? advance<true>(cursor, stage) : advance<false>(cursor, stage);
-      progress = progress || moved;
+      progress = advance(cursor, stage, input.shape.parts > 1) || progress;
     };
     for (int stage = 0; stage < stages; ++stage) visit(stage);
     for (int stage = stages - 1; stage >= 0; --stage) visit(stage);
@@ -254,70 +269,14 @@ const ReplayResult& Replay::run(const ScheduleRow& row, const ReplayInput& input
   for (int stage = 0; stage < stages; ++stage) {
     const Cursor& cursor = cursors_[index(stage)];
     if (cursor.next != cursor.last)
-      return fail(ReplayStatus::deadlock, "stage " + std::to_string(stage) + " waits for ever at " + pass_name(*cursor.next, input.shape));
+      return fail(ReplayStatus::deadlock,
+                  "stage " + std::to_string(stage) + " waits for ever at " + pass_name(*cursor.next, input.shape));
   }
   summarise(input);
   if (timeline_)
-    std::stable_sort(result_.timeline.begin(), result_.timeline.end(), [](const TimedPass& a, const TimedPass& b) { return a.stage < b.stage; });
+    std::stable_sort(result_.timeline.begin(), result_.timeline.end(),
+                     [](const TimedPass& a, const TimedPass& b) { return a.stage < b.stage; });
   return result_;
 }
 
 }  // namespace nd::layout
-
-namespace nd {
-
-double ReplayResult::bubble_fraction() const {
-  if (stages.empty() || makespan.value <= 0) return 0;
-  double idle = 0;
-  for (const StageReplay& stage : stages) idle += stage.bubble.value;
-  return idle / (static_cast<double>(stages.size()) * makespan.value);
-}
-
-ScheduleShape schedule_shape(const ParallelConfig& config) {
-  return {.stages = config.pp, .chunks = config.vpp, .micro_batches = config.micro_batch_num, .parts = config.seq_split};
-}
-
-std::string_view schedule_title(Schedule schedule) { return layout::schedule_row(schedule).title; }
-
-std::optional<Schedule> find_schedule(std::string_view name) {
-  for (const auto& row : layout::schedule_table())
-    if (row.name == name) return row.id;
-  return std::nullopt;
-}
-
-std::vector<Schedule> all_schedules() {
-  std::vector<Schedule> out;
-  for (const auto& row : layout::schedule_table()) out.push_back(row.id);
-  return out;
-}
-
-std::optional<std::string_view> why_invalid(Schedule schedule, const ScheduleShape& shape) {
-  return layout::why_invalid(layout::schedule_row(schedule), shape);
-}
-
-int schedule_chunks(Schedule schedule, const ScheduleShape& shape) { return layout::schedule_row(schedule).local_chunks(shape); }
-
-int chunk_position(Schedule schedule, const ScheduleShape& shape, int stage, int chunk) {
-  return layout::schedule_row(schedule).position(shape, stage, chunk);
-}
-
-std::vector<Pass> stage_passes(Schedule schedule, const ScheduleShape& shape, int stage) {
-  std::vector<Pass> out;
-  if (!why_invalid(schedule, shape) && stage >= 0 && stage < shape.stages) layout::schedule_row(schedule).passes(shape, stage, out);
-  return out;
-}
-
-ReplayResult replay_schedule(Schedule schedule, const ReplayInput& input) {
-  layout::Replay replay;
-  return replay.run(layout::schedule_row(schedule), input);
-}
-
-std::string pass_name(const Pass& pass, const ScheduleShape& shape) {
-  static constexpr const char* kKind[] = {"F", "B", "Bi", "W"};
-  std::string out = kKind[static_cast<std::size_t>(pass.kind)] + std::to_string(pass.unit / shape.parts + 1);
-  if (shape.parts > 1) out += "/" + std::to_string(pass.unit % shape.parts + 1);
-  if (shape.chunks > 1) out += "." + std::to_string(pass.chunk + 1);
-  return out;
-}
-
-}  // namespace nd

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DualPipe (DeepSeek-V3 report, section 3.2.1): two copies of the model in opposite directions, half of the micro-batches each way.
+// DualPipe (DeepSeek-V3 report, section 3.2.1): two copies of the model in opposite directions, half of the
+// micro-batches each way.
 #include <algorithm>
 
 #include "layout/schedules/schedules.hpp"
@@ -30,9 +31,7 @@ void passes(const ScheduleShape& shape, int stage, PassList& out) {
                  out);
 }
 
-HeldPeak held(const ScheduleShape& shape, int stage) {
-  return two_way_held(shape.stages / 2, from_end(shape, stage));
-}
+HeldPeak held(const ScheduleShape& shape, int stage) { return two_way_held(shape.stages / 2, from_end(shape, stage)); }
 
 std::optional<double> bubble(const ScheduleShape& shape, const UniformTimes& times) {
   return two_way_bubble(shape.stages / 2, times);

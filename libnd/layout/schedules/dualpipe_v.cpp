@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DualPipeV: DualPipe cut in half (Qi 2025, "Cut-in-half"; DualPipe repository): one copy of the model, laid out as a V, every
-// micro-batch down the first chunk and back up the second.
+// DualPipeV: DualPipe cut in half (Qi 2025, "Cut-in-half"; DualPipe repository): one copy of the model, laid out as a
+// V, every micro-batch down the first chunk and back up the second.
 #include "layout/schedules/schedules.hpp"
 #include "layout/schedules/two_way.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPipe (Huang et al. 2019): all forwards, then all backwards. With more than one chunk per stage this is the breadth-first
-// pipeline (Lamy-Poirier 2022): every micro-batch through chunk 0, then through chunk 1, ..., and back.
+// GPipe (Huang et al. 2019): all forwards, then all backwards. With more than one chunk per stage this is the
+// breadth-first pipeline (Lamy-Poirier 2022): every micro-batch through chunk 0, then through chunk 1, ..., and back.
 #include "layout/schedules/emit.hpp"
 #include "layout/schedules/schedules.hpp"
 
@@ -20,8 +20,8 @@ HeldPeak held(const ScheduleShape& shape, int) {
   return {all, 0, all};
 }
 
-// Stage p-1 starts p-1 forwards late and ends p-1 backwards early. With several chunks a micro-batch is back at stage 0 after
-// p chunk times, so m >= p micro-batches keep the loop full.
+// Stage p-1 starts p-1 forwards late and ends p-1 backwards early. With several chunks a micro-batch is back at stage 0
+// after p chunk times, so m >= p micro-batches keep the loop full.
 std::optional<double> bubble(const ScheduleShape& shape, const UniformTimes& times) {
   if (shape.chunks > 1 && shape.micro_batches < shape.stages) return std::nullopt;
   return (shape.stages - 1) * (times.forward + times.backward());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interleaved 1F1B (Narayanan et al. 2021b, section 2.2.2; Megatron-LM's schedule table): micro-batches go in groups, each group
-// through chunk 0, then chunk 1, ...; 2(p - i - 1) + (v - 1) * group passes ahead, then one forward, one backward.
+// Interleaved 1F1B (Narayanan et al. 2021b, section 2.2.2; Megatron-LM's schedule table): micro-batches go in groups,
+// each group through chunk 0, then chunk 1, ...; 2(p - i - 1) + (v - 1) * group passes ahead, then one forward, one
+// backward.
 #include <algorithm>
 
 #include "layout/schedules/emit.hpp"
@@ -10,9 +11,9 @@ namespace nd::layout::interleaved {
 
 namespace {
 
-// Groups of at least p micro-batches keep the loop full: a micro-batch is back at stage 0 after p chunk times. A number of
-// micro-batches that the group size does not divide is spread over as many groups as fit, larger ones first, because the
-// warm-up of all stages is cut for the first.
+// Groups of at least p micro-batches keep the loop full: a micro-batch is back at stage 0 after p chunk times. A number
+// of micro-batches that the group size does not divide is spread over as many groups as fit, larger ones first, because
+// the warm-up of all stages is cut for the first.
 class Groups {
  public:
   explicit Groups(const ScheduleShape& shape) {

@@ -58,7 +58,8 @@ ReplayStatus PassLists::check_stage(int stage) {
   std::size_t open = 0;
   for (const Pass& pass : this->stage(stage)) {
     if (pass.chunk < 0 || pass.chunk >= local_chunks_ || pass.unit < 0 || pass.unit >= units)
-      return fail(ReplayStatus::invalid_order, "a pass of stage " + std::to_string(stage) + " names no micro-batch or chunk");
+      return fail(ReplayStatus::invalid_order,
+                  "a pass of stage " + std::to_string(stage) + " names no micro-batch or chunk");
     auto& state = progress_[static_cast<std::size_t>(pass.chunk) * static_cast<std::size_t>(units) +
                             static_cast<std::size_t>(pass.unit)];
     unsigned char needs = untouched, leaves = forward_done;
@@ -79,7 +80,8 @@ ReplayStatus PassLists::check_stage(int stage) {
         leaves = finished;
         break;
     }
-    if (state != needs) return fail(ReplayStatus::invalid_order, where(stage, pass, shape_) + " is out of order or doubled");
+    if (state != needs)
+      return fail(ReplayStatus::invalid_order, where(stage, pass, shape_) + " is out of order or doubled");
     state = leaves;
     if (leaves == finished) {
       --open;
@@ -104,18 +106,26 @@ HeldPeak count_held(std::span<const Pass> passes, int parts) {
   return {most_activations / n, most_deferred / n, most_together / n};
 }
 
-double largest_held(std::span<const Pass> passes, int parts, std::span<const ChunkBytes> bytes, std::span<ChunkHeld> held) {
-  // Two walks: the first finds the instant, the second stops at it. Only a forward or the start of a deferral adds bytes.
+double largest_held(std::span<const Pass> passes, int parts, std::span<const ChunkBytes> bytes,
+                    std::span<ChunkHeld> held) {
+  // Two walks: the first finds the instant, the second stops at it. Only a forward or the start of a deferral adds
+  // bytes.
   const auto step = [&](const Pass& pass) {
     ChunkHeld& now = held[static_cast<std::size_t>(pass.chunk)];
     switch (pass.kind) {
-      case PassKind::forward: now.activations += 1; break;
-      case PassKind::backward: now.activations -= 1; break;
+      case PassKind::forward:
+        now.activations += 1;
+        break;
+      case PassKind::backward:
+        now.activations -= 1;
+        break;
       case PassKind::backward_input:
         now.activations -= 1;
         now.deferred += 1;
         break;
-      case PassKind::backward_weight: now.deferred -= 1; break;
+      case PassKind::backward_weight:
+        now.deferred -= 1;
+        break;
     }
   };
   const auto total = [&] {

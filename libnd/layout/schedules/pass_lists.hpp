@@ -10,9 +10,9 @@
 
 namespace nd::layout {
 
-/// The pass lists of all stages, checked: each stage runs every forward of its chunks once and its backward once after it,
-/// whole or input half before weight half. Keeps its memory from shape to shape and does nothing when asked for the same again.
-/// Not thread-safe; one per worker.
+/// The pass lists of all stages, checked: each stage runs every forward of its chunks once and its backward once after
+/// it, whole or input half before weight half. Keeps its memory from shape to shape and does nothing when asked for the
+/// same again. Not thread-safe; one per worker.
 class PassLists {
  public:
   /// `row` must outlive the object.
@@ -51,8 +51,9 @@ struct ChunkBytes {
 struct ChunkHeld {
   double activations = 0, deferred = 0;
 };
-/// The instant of the list at which most bytes are held; fills `held` (same size as `bytes`, one per local chunk) with what is
-/// alive then and returns the bytes.
-double largest_held(std::span<const Pass> passes, int parts, std::span<const ChunkBytes> bytes, std::span<ChunkHeld> held);
+/// The instant of the list at which most bytes are held; fills `held` (same size as `bytes`, one per local chunk) with
+/// what is alive then and returns the bytes.
+double largest_held(std::span<const Pass> passes, int parts, std::span<const ChunkBytes> bytes,
+                    std::span<ChunkHeld> held);
 
 }  // namespace nd::layout

@@ -37,11 +37,11 @@ struct ScheduleRow {
   bool splits_backward = false;
   bool takes_parts = false;  ///< sequences may be split (shape.parts)
   bool takes_group = false;  ///< has a micro-batch group size (shape.group)
-  int model_copies = 1;  ///< times each parameter exists along the pipeline
+  int model_copies = 1;      ///< times each parameter exists along the pipeline
   /// Peaks of a stage, equal to those counted over its list (count_held).
   HeldPeak (*held)(const ScheduleShape&, int stage) = nullptr;
-  /// Idle seconds of every stage with equal chunks and free transfers: makespan - busy. nullopt where no closed form is known
-  /// to equal the replay; null: nowhere. Tested against the replay over all shapes up to p = 16, v = 4, m = 64.
+  /// Idle seconds of every stage with equal chunks and free transfers: makespan - busy. nullopt where no closed form is
+  /// known to equal the replay; null: nowhere. Tested against the replay over all shapes up to p = 16, v = 4, m = 64.
   std::optional<double> (*bubble)(const ScheduleShape&, const UniformTimes&) = nullptr;
 };
 

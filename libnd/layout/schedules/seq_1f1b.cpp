@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seq1F1B (Sun et al. 2024): every sequence is cut into n parts that go forward in order and backward in reverse, because the
-// gradients of a part's keys and values come from the later parts. Stage i runs p - i - 2 + n parts ahead.
+// Seq1F1B (Sun et al. 2024): every sequence is cut into n parts that go forward in order and backward in reverse,
+// because the gradients of a part's keys and values come from the later parts. Stage i runs p - i - 2 + n parts ahead.
 #include <algorithm>
 
 #include "layout/schedules/emit.hpp"

@@ -25,8 +25,10 @@ struct Colour {
 };
 // Blue, green, teal and orange stay apart for the colour-blind; kinds differ in lightness too.
 constexpr std::array<Colour, 4> kKindColour{{{47, 103, 177}, {38, 127, 82}, {22, 138, 145}, {217, 134, 30}}};
-constexpr std::array<std::string_view, 4> kKindName{"forward (F)", "backward (B)", "backward, input half (Bi)", "backward, weight half (W)"};
-constexpr std::string_view kRecomputeColour = "#7d5fb2", kReceiveColour = "#555b66", kIdleColour = "#eceef2", kInk = "#1d2430";
+constexpr std::array<std::string_view, 4> kKindName{"forward (F)", "backward (B)", "backward, input half (Bi)",
+                                                    "backward, weight half (W)"};
+constexpr std::string_view kRecomputeColour = "#7d5fb2", kReceiveColour = "#555b66", kIdleColour = "#eceef2",
+                           kInk = "#1d2430";
 
 /// Later chunks are lighter.
 std::string shade(PassKind kind, int chunk, int chunks) {
@@ -41,11 +43,20 @@ std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += c;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += c;
     }
   }
   return out;
@@ -81,14 +92,18 @@ class Drawing {
       recompute_ = recompute_ || timed.recompute.value > 0;
       joined_ = joined_ || timed.pass.joined;
     }
-    plot_ = std::clamp(static_cast<double>(most) * (kWantedBlock + kDigit * static_cast<double>(std::to_string(replay.shape.micro_batches).size())), kNarrowestPlot, kWidestPlot);
+    plot_ =
+        std::clamp(static_cast<double>(most) *
+                       (kWantedBlock + kDigit * static_cast<double>(std::to_string(replay.shape.micro_batches).size())),
+                   kNarrowestPlot, kWidestPlot);
     bottom_ = kTop + static_cast<double>(replay.stages.size()) * (kRow + kGap);
     scale_ = replay.makespan.value > 0 ? plot_ / replay.makespan.value : 0;
   }
 
   std::string draw(std::string_view title) {
     const double width = kLeft + plot_ + kRight, height = bottom_ + kAxis;
-    put("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0f} {:.0f}\" width=\"{:.0f}\" height=\"{:.0f}\" role=\"img\" "
+    put("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0f} {:.0f}\" width=\"{:.0f}\" height=\"{:.0f}\" "
+        "role=\"img\" "
         "font-family=\"Helvetica, Arial, sans-serif\" font-size=\"11\" fill=\"{}\">\n",
         width, height, width, height, kInk);
     put("<title>{}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n", escaped(title));
@@ -113,7 +128,8 @@ class Drawing {
   void heading(std::string_view title) {
     const TimeUnit unit = unit_for(replay_.makespan.value);
     put("<text x=\"12\" y=\"22\" font-size=\"15\" font-weight=\"bold\">{}</text>\n", escaped(title));
-    put("<text x=\"12\" y=\"40\">{} stages, {} micro-batches. The pipeline takes {:.4g} {}; stages wait {:.1f} % of it on average. "
+    put("<text x=\"12\" y=\"40\">{} stages, {} micro-batches. The pipeline takes {:.4g} {}; stages wait {:.1f} % of it "
+        "on average. "
         "Numbers in the blocks are micro-batches; grey is waiting.</text>\n",
         replay_.stages.size(), replay_.shape.micro_batches, replay_.makespan.value / unit.seconds, unit.name,
         100 * replay_.bubble_fraction());
@@ -133,13 +149,15 @@ class Drawing {
     if (!replay_.messages.empty()) legend_entry(at, kReceiveColour, "receiving");
     legend_entry(at, kIdleColour, "waiting");
     if (joined_) {
-      put("<rect x=\"{:.1f}\" y=\"52\" width=\"14\" height=\"12\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.2\"/>", at, kInk);
+      put("<rect x=\"{:.1f}\" y=\"52\" width=\"14\" height=\"12\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.2\"/>",
+          at, kInk);
       legend_entry(at, "none", "forward and backward overlapped");
     }
     if (chunks_ > 1) {
       put("<text x=\"{:.1f}\" y=\"62\">model chunk, dark to light:</text>\n", at);
       at += 158;
-      for (int chunk = 0; chunk < chunks_; ++chunk) legend_entry(at, shade(PassKind::forward, chunk, chunks_), std::to_string(chunk + 1));
+      for (int chunk = 0; chunk < chunks_; ++chunk)
+        legend_entry(at, shade(PassKind::forward, chunk, chunks_), std::to_string(chunk + 1));
     }
   }
 
@@ -155,14 +173,16 @@ class Drawing {
       put("<text x=\"12\" y=\"{:.1f}\" font-weight=\"bold\">stage {}</text>"
           "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\"/>",
           middle, stage, kLeft, y(stage), plot_, kRow, kIdleColour);
-      put("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{:.1f} %</text><text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{:.4g} {}</text>\n",
-          kLeft + plot_ + 56, middle, share, kLeft + plot_ + 156, middle, s.held.together, chunks_ > 1 ? "chunks" : "micro-batches");
+      put("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{:.1f} %</text><text x=\"{:.1f}\" y=\"{:.1f}\" "
+          "text-anchor=\"end\">{:.4g} {}</text>\n",
+          kLeft + plot_ + 56, middle, share, kLeft + plot_ + 156, middle, s.held.together,
+          chunks_ > 1 ? "chunks" : "micro-batches");
     }
   }
 
   void box(std::string& path, int stage, Seconds start, Seconds end) {
-    fmt::format_to(std::back_inserter(path), "M{:.2f} {:.1f}h{:.2f}v{:.0f}h{:.2f}z", x(start), y(stage), (end - start).value * scale_, kRow,
-                   -(end - start).value * scale_);
+    fmt::format_to(std::back_inserter(path), "M{:.2f} {:.1f}h{:.2f}v{:.0f}h{:.2f}z", x(start), y(stage),
+                   (end - start).value * scale_, kRow, -(end - start).value * scale_);
   }
 
   // One path per colour keeps a step of ten thousand passes small.
@@ -176,8 +196,9 @@ class Drawing {
       if (timed.recompute.value > 0) box(recompute, timed.stage, timed.start, timed.start + timed.recompute);
       const std::string label = std::to_string(timed.pass.unit / replay_.shape.parts + 1);
       if ((timed.end - timed.start).value * scale_ < kDigit * static_cast<double>(label.size()) + 2) continue;
-      fmt::format_to(std::back_inserter(is_light(timed.pass.chunk, chunks_) ? light : dark), "<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>",
-                     (x(timed.start) + x(timed.end)) / 2, y(timed.stage) + kRow / 2 + kLabelHeight, label);
+      fmt::format_to(std::back_inserter(is_light(timed.pass.chunk, chunks_) ? light : dark),
+                     "<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>", (x(timed.start) + x(timed.end)) / 2,
+                     y(timed.stage) + kRow / 2 + kLabelHeight, label);
     }
     for (const auto& [colour, path] : boxes)
       put("<path fill=\"{}\" stroke=\"#ffffff\" stroke-width=\"0.6\" d=\"{}\"/>\n", colour, path);
@@ -192,7 +213,8 @@ class Drawing {
     std::string path;
     for (const TimedMessage& message : replay_.messages) {
       const double width = (message.end - message.start).value * scale_;
-      fmt::format_to(std::back_inserter(path), "M{:.2f} {:.1f}h{:.2f}v3h{:.2f}z", x(message.start), y(message.to) + kRow + 1, width, -width);
+      fmt::format_to(std::back_inserter(path), "M{:.2f} {:.1f}h{:.2f}v3h{:.2f}z", x(message.start),
+                     y(message.to) + kRow + 1, width, -width);
     }
     if (!path.empty()) put("<path fill=\"{}\" d=\"{}\"/>\n", kReceiveColour, path);
   }
@@ -205,10 +227,12 @@ class Drawing {
     put("<g stroke=\"#8b93a1\"><path d=\"M{:.1f} {:.1f}h{:.1f}\"/></g>\n", kLeft, bottom_ + 4, plot_);
     for (int n = 0; n * step <= length * (1 + 1e-9); ++n) {
       const double at = x({n * step});
-      put("<path stroke=\"#8b93a1\" d=\"M{:.1f} {:.1f}v5\"/><text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{:.6g}</text>\n", at,
-          bottom_ + 4, at, bottom_ + 21, n * step / unit.seconds);
+      put("<path stroke=\"#8b93a1\" d=\"M{:.1f} {:.1f}v5\"/><text x=\"{:.1f}\" y=\"{:.1f}\" "
+          "text-anchor=\"middle\">{:.6g}</text>\n",
+          at, bottom_ + 4, at, bottom_ + 21, n * step / unit.seconds);
     }
-    put("<text x=\"{:.1f}\" y=\"{:.1f}\">time from the start of the step ({})</text>\n", kLeft, bottom_ + 38, unit.name);
+    put("<text x=\"{:.1f}\" y=\"{:.1f}\">time from the start of the step ({})</text>\n", kLeft, bottom_ + 38,
+        unit.name);
   }
 
   const ReplayResult& replay_;

@@ -58,7 +58,8 @@ class Events {
     text_ += ",\"args\":{\"sort_index\":" + std::to_string(track) + "}}";
   }
   /// `arguments`: the inside of a JSON object.
-  void interval(int track, std::string_view name, std::string_view category, Seconds start, Seconds end, const std::string& arguments) {
+  void interval(int track, std::string_view name, std::string_view category, Seconds start, Seconds end,
+                const std::string& arguments) {
     begin(name, "X", track);
     text_ += ",\"cat\":";
     append_text(text_, category);
@@ -89,7 +90,8 @@ class Events {
 constexpr std::string_view kCategory[] = {"forward", "backward", "backward input", "backward weight"};
 
 std::string pass_arguments(const TimedPass& timed, const ScheduleShape& shape) {
-  std::string out = "\"stage\":" + std::to_string(timed.stage) + ",\"micro_batch\":" + std::to_string(timed.pass.unit / shape.parts + 1) +
+  std::string out = "\"stage\":" + std::to_string(timed.stage) +
+                    ",\"micro_batch\":" + std::to_string(timed.pass.unit / shape.parts + 1) +
                     ",\"chunk\":" + std::to_string(timed.pass.chunk + 1);
   if (shape.parts > 1) out += ",\"part\":" + std::to_string(timed.pass.unit % shape.parts + 1);
   if (timed.recompute.value > 0) {
@@ -120,23 +122,28 @@ std::string trace_json(const ReplayResult& replay, std::string_view title) {
     std::vector<Seconds> lane_end;
     const int first_lane = track;
     for (const TimedMessage& message : messages) {
-      const auto lane = std::find_if(lane_end.begin(), lane_end.end(), [&](Seconds end) { return end <= message.start; });
+      const auto lane =
+          std::find_if(lane_end.begin(), lane_end.end(), [&](Seconds end) { return end <= message.start; });
       const auto number = lane - lane_end.begin();
       if (lane == lane_end.end()) {
         lane_end.push_back(message.end);
-        events.name_track(track++, "stage " + std::to_string(stage) + " receives" + (number > 0 ? " (" + std::to_string(number + 1) + ")" : ""));
+        events.name_track(track++, "stage " + std::to_string(stage) + " receives" +
+                                       (number > 0 ? " (" + std::to_string(number + 1) + ")" : ""));
       } else {
         *lane = message.end;
       }
       const bool activation = message.pass.kind == PassKind::forward;
-      events.interval(first_lane + static_cast<int>(number),
-                      std::string(activation ? "activation" : "gradient") + " for " + pass_name(message.pass, replay.shape), "p2p",
-                      message.start, message.end, "\"from\":" + std::to_string(message.from) + ",\"to\":" + std::to_string(message.to));
+      events.interval(
+          first_lane + static_cast<int>(number),
+          std::string(activation ? "activation" : "gradient") + " for " + pass_name(message.pass, replay.shape), "p2p",
+          message.start, message.end,
+          "\"from\":" + std::to_string(message.from) + ",\"to\":" + std::to_string(message.to));
     }
   }
   for (const TimedPass& timed : replay.timeline)
     events.interval(pass_track[static_cast<std::size_t>(timed.stage)], pass_name(timed.pass, replay.shape),
-                    kCategory[static_cast<std::size_t>(timed.pass.kind)], timed.start, timed.end, pass_arguments(timed, replay.shape));
+                    kCategory[static_cast<std::size_t>(timed.pass.kind)], timed.start, timed.end,
+                    pass_arguments(timed, replay.shape));
   return std::move(events).finish();
 }
 

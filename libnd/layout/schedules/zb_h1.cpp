@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ZB-H1 (Qi et al. 2023, "Zero Bubble Pipeline Parallelism", section 2.2): 1F1B with the backward split; stage i puts off its
-// weight gradients by i micro-batches, so that every stage holds p micro-batches, activations and put-off gradients together.
+// ZB-H1 (Qi et al. 2023, "Zero Bubble Pipeline Parallelism", section 2.2): 1F1B with the backward split; stage i puts
+// off its weight gradients by i micro-batches, so that every stage holds p micro-batches, activations and put-off
+// gradients together.
 #include <algorithm>
 
 #include "layout/schedules/emit.hpp"

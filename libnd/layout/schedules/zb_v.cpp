@@ -10,8 +10,8 @@ namespace nd::layout::zb_v {
 
 namespace {
 
-// The order is drawn for at least 2p - 1 micro-batches. Fewer run the same order with the missing ones left out: passes of
-// different micro-batches never wait for each other, so the order stays valid.
+// The order is drawn for at least 2p - 1 micro-batches. Fewer run the same order with the missing ones left out: passes
+// of different micro-batches never wait for each other, so the order stays valid.
 class Order {
  public:
   Order(const ScheduleShape& shape, PassList& out) : out_(out), real_(shape.micro_batches) {}
@@ -82,8 +82,8 @@ HeldPeak held(const ScheduleShape& shape, int stage) {
   return {2.0 * shape.stages, 2.0 * stage + 1, 2.0 * shape.stages};
 }
 
-// With F = B = W every stage works without a gap between its first and its last pass; what is left is that stage i starts
-// i forwards late (and may end as much later than stage 0).
+// With F = B = W every stage works without a gap between its first and its last pass; what is left is that stage i
+// starts i forwards late (and may end as much later than stage 0).
 std::optional<double> bubble(const ScheduleShape& shape, const UniformTimes& times) {
   const bool equal = times.forward == times.backward_input && times.forward == times.backward_weight;
   if (!equal || shape.micro_batches < 2 * shape.stages - 1) return std::nullopt;

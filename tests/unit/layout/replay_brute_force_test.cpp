@@ -14,15 +14,16 @@ using nd::ScheduleShape;
 
 constexpr int kMostStages = 3;
 
-/// Passes of integer length; weight = 0: the backward is whole (`backward` is all of it). A stage may hold `limit` micro-batches
-/// between the start of the forward and the end of the last backward pass.
+/// Passes of integer length; weight = 0: the backward is whole (`backward` is all of it). A stage may hold `limit`
+/// micro-batches between the start of the forward and the end of the last backward pass.
 struct Tiny {
   int stages = 1, micro_batches = 1;
   int forward = 1, backward = 1, weight = 1;
   std::array<int, kMostStages> limit{};
 };
 
-/// Units of time each kind of pass has run on each stage. Micro-batches are alike, so each kind runs in order without loss.
+/// Units of time each kind of pass has run on each stage. Micro-batches are alike, so each kind runs in order without
+/// loss.
 struct State {
   std::array<std::array<int, 3>, kMostStages> done{};
 
@@ -38,8 +39,8 @@ class Search {
  public:
   explicit Search(const Tiny& tiny) : tiny_(tiny) {}
 
-  /// Fewest units of time in which all passes can run, in any order, a pass even being interrupted for another: a lower bound
-  /// for every list of passes. Breadth first, one unit of time per level.
+  /// Fewest units of time in which all passes can run, in any order, a pass even being interrupted for another: a lower
+  /// bound for every list of passes. Breadth first, one unit of time per level.
   int shortest() {
     std::vector<State> level{State{}};
     for (int time = 0;; ++time) {
@@ -91,8 +92,8 @@ class Search {
       ++more.done[static_cast<std::size_t>(stage)][static_cast<std::size_t>(kind)];
       step(before, more, stage + 1, visit);
     }
-    // Doing a weight gradient now or work that is waiting never helps less than standing still, except that a forward takes
-    // memory; so standing still is tried beside forwards only.
+    // Doing a weight gradient now or work that is waiting never helps less than standing still, except that a forward
+    // takes memory; so standing still is tried beside forwards only.
     if (!worked || may(before, stage, 0)) step(before, after, stage + 1, visit);
   }
 
@@ -109,8 +110,8 @@ double replayed(Schedule schedule, const Tiny& tiny) {
 
 Tiny with_limits(Schedule schedule, Tiny tiny) {
   for (int s = 0; s < tiny.stages; ++s)
-    tiny.limit[static_cast<std::size_t>(s)] =
-        static_cast<int>(nd::layout::schedule_row(schedule).held({tiny.stages, 1, tiny.micro_batches, 1, 0}, s).together);
+    tiny.limit[static_cast<std::size_t>(s)] = static_cast<int>(
+        nd::layout::schedule_row(schedule).held({tiny.stages, 1, tiny.micro_batches, 1, 0}, s).together);
   return tiny;
 }
 
@@ -134,11 +135,13 @@ TEST_CASE("no order with split backwards and ZB-H1's memory beats ZB-H1 for F = 
     }
 }
 
-// With a short weight half the memory of 1F1B leaves room for nothing better either: (p - 1)(F + B - W) is what it costs.
+// With a short weight half the memory of 1F1B leaves room for nothing better either: (p - 1)(F + B - W) is what it
+// costs.
 TEST_CASE("uneven passes: ZB-H1 against all orders", "[layout][replay]") {
   for (int p = 1; p <= 3; ++p)
     for (int m = p; m <= 4; ++m)
-      for (const auto& lengths : {std::array<int, 3>{2, 2, 1}, std::array<int, 3>{2, 1, 1}, std::array<int, 3>{1, 2, 1}}) {
+      for (const auto& lengths :
+           {std::array<int, 3>{2, 2, 1}, std::array<int, 3>{2, 1, 1}, std::array<int, 3>{1, 2, 1}}) {
         const Tiny tiny = with_limits(Schedule::zb_h1, {p, m, lengths[0], lengths[1], lengths[2]});
         INFO("p " << p << " m " << m << " F " << lengths[0] << " B " << lengths[1] << " W " << lengths[2]);
         const double best = Search(tiny).shortest(), found = replayed(Schedule::zb_h1, tiny);

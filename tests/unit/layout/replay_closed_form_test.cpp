@@ -16,7 +16,8 @@ using nd::layout::UniformTimes;
 struct Bubbles {
   double least = 0, most = 0, fraction = 0;
 };
-Bubbles bubbles(nd::layout::Replay& replay, const nd::layout::ScheduleRow& row, const ScheduleShape& shape, const UniformTimes& t) {
+Bubbles bubbles(nd::layout::Replay& replay, const nd::layout::ScheduleRow& row, const ScheduleShape& shape,
+                const UniformTimes& t) {
   const auto times = nd::test::equal_times(row, shape, t);
   const auto& result = replay.run(row, {.shape = shape, .times = times});
   REQUIRE(result.ok());
@@ -31,8 +32,8 @@ bool near(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(1.0, s
 
 }  // namespace
 
-// A stage works m (F + B) and waits (p - 1)(F + B): fraction (p - 1) / (m + p - 1). With v chunks per stage the fill and drain
-// shrink to a chunk: (p - 1) / (v m + p - 1), also when m is no multiple of p.
+// A stage works m (F + B) and waits (p - 1)(F + B): fraction (p - 1) / (m + p - 1). With v chunks per stage the fill
+// and drain shrink to a chunk: (p - 1) / (v m + p - 1), also when m is no multiple of p.
 TEST_CASE("equal stages: bubble fractions of GPipe, 1F1B and interleaved", "[layout][replay]") {
   nd::layout::Replay replay;
   int wrong = 0, cases = 0;
@@ -66,7 +67,8 @@ TEST_CASE("a larger micro-batch group leaves the interleaved bubble as it is", "
 TEST_CASE("equal stages: ZB-H1 waits (p-1)(F+B-W)", "[layout][replay]") {
   nd::layout::Replay replay;
   int wrong = 0;
-  for (const UniformTimes t : {UniformTimes{1, 1, 1, 3}, UniformTimes{1, 1.3, 0.7, 3}, UniformTimes{2, 1, 1, 4}, UniformTimes{1, 2, 0, 3}})
+  for (const UniformTimes t :
+       {UniformTimes{1, 1, 1, 3}, UniformTimes{1, 1.3, 0.7, 3}, UniformTimes{2, 1, 1, 4}, UniformTimes{1, 2, 0, 3}})
     for (int p = 2; p <= 16; ++p)
       for (int m = p; m <= 64; ++m) {
         const auto found = bubbles(replay, schedule_row(Schedule::zb_h1), {p, 1, m, 1, 0}, t);
@@ -76,8 +78,8 @@ TEST_CASE("equal stages: ZB-H1 waits (p-1)(F+B-W)", "[layout][replay]") {
   CHECK(wrong == 0);
 }
 
-// Qi et al. 2023, section 6: with F = B = W no stage waits between its first and its last pass. Left: stage i starts i forwards
-// late, so the step lasts 6 m + p - 1 forwards of a chunk.
+// Qi et al. 2023, section 6: with F = B = W no stage waits between its first and its last pass. Left: stage i starts i
+// forwards late, so the step lasts 6 m + p - 1 forwards of a chunk.
 TEST_CASE("ZB-V has no bubble beyond the warm-up", "[layout][replay]") {
   nd::layout::Replay replay;
   int wrong = 0;
@@ -91,7 +93,8 @@ TEST_CASE("ZB-V has no bubble beyond the warm-up", "[layout][replay]") {
       for (int i = 0; i < p; ++i) {
         const auto& stage = result.stages[static_cast<std::size_t>(i)];
         // idle: i at the start, p - 1 - i after its last pass
-        wrong += !near(stage.warm_up.idle.value, i) || !near(stage.steady.idle.value, 0) || !near(stage.cool_down.idle.value, p - 1 - i);
+        wrong += !near(stage.warm_up.idle.value, i) || !near(stage.steady.idle.value, 0) ||
+                 !near(stage.cool_down.idle.value, p - 1 - i);
       }
     }
   CHECK(wrong == 0);
@@ -102,9 +105,10 @@ TEST_CASE("ZB-V has no bubble beyond the warm-up", "[layout][replay]") {
 TEST_CASE("DualPipe and DualPipeV wait what their table says", "[layout][replay]") {
   nd::layout::Replay replay;
   int wrong = 0;
-  for (const UniformTimes t : {UniformTimes{1, 1, 1, 3}, UniformTimes{2, 2, 1, 5}, UniformTimes{1, 1, 0.5, 2.5},
-                               // overlapped pairs that save time: the table holds for the stages at the ends, which wait most
-                               UniformTimes{1, 1, 1, 2.5}, UniformTimes{2, 2, 1, 4}}) {
+  for (const UniformTimes t :
+       {UniformTimes{1, 1, 1, 3}, UniformTimes{2, 2, 1, 5}, UniformTimes{1, 1, 0.5, 2.5},
+        // overlapped pairs that save time: the table holds for the stages at the ends, which wait most
+        UniformTimes{1, 1, 1, 2.5}, UniformTimes{2, 2, 1, 4}}) {
     const bool saves = t.joined < t.forward + t.backward();
     const double unit = t.joined + t.backward() - 3 * t.backward_weight;
     for (int p = 2; p <= 16; ++p)
@@ -137,10 +141,11 @@ TEST_CASE("closed forms of the rows equal the replay wherever they answer", "[la
   for (const auto& row : nd::layout::schedule_table()) {
     REQUIRE(row.bubble != nullptr);
     int answered = 0, wrong = 0;
-    for (const UniformTimes t : {UniformTimes{1, 1, 1, 3}, UniformTimes{1, 1.3, 0.7, 3}, UniformTimes{1, 0.9, 1.0, 2.9}, UniformTimes{1, 1, 1.2, 3.2},
-                                 UniformTimes{2, 2, 1, 4}})
+    for (const UniformTimes t : {UniformTimes{1, 1, 1, 3}, UniformTimes{1, 1.3, 0.7, 3}, UniformTimes{1, 0.9, 1.0, 2.9},
+                                 UniformTimes{1, 1, 1.2, 3.2}, UniformTimes{2, 2, 1, 4}})
       nd::test::for_each_shape(row, [&](const ScheduleShape& shape) {
-        if (shape.micro_batches % 3 == 1 && shape.stages > 6) return;  // thinned: the whole set takes minutes unoptimised
+        if (shape.micro_batches % 3 == 1 && shape.stages > 6)
+          return;  // thinned: the whole set takes minutes unoptimised
         const auto closed = row.bubble(shape, t);
         if (!closed) return;
         const auto found = bubbles(replay, row, shape, t);

@@ -48,7 +48,8 @@ RandomStep random_step(const ScheduleRow& row, std::mt19937& random) {
   } while (nd::layout::why_invalid(row, out.shape));
   const int slots = out.shape.stages * row.local_chunks(out.shape);
   for (int n = 0; n < slots; ++n)
-    out.times.push_back({{seconds(random)}, {seconds(random)}, {seconds(random)}, {pick(0, 1) * seconds(random)}, {0.0}});
+    out.times.push_back(
+        {{seconds(random)}, {seconds(random)}, {seconds(random)}, {pick(0, 1) * seconds(random)}, {0.0}});
   for (int n = 0; n < out.shape.stages; ++n) out.hop.push_back({0.1 * seconds(random)});
   return out;
 }
@@ -91,7 +92,8 @@ TEST_CASE("random durations: no step is shorter than its busiest stage or its lo
     for (int n = 0; n < 60; ++n) {
       const RandomStep step = random_step(row, random);
       const bool exposed = n % 2 == 1;
-      const auto& result = replay.run(row, {.shape = step.shape, .times = step.times, .hop = step.hop, .p2p_exposed = exposed});
+      const auto& result =
+          replay.run(row, {.shape = step.shape, .times = step.times, .hop = step.hop, .p2p_exposed = exposed});
       INFO(row.name << " p " << step.shape.stages << " v " << step.shape.chunks << " m " << step.shape.micro_batches);
       REQUIRE(result.ok());
       CHECK(result.makespan.value >= chain(row, step) - 1e-9);
@@ -100,7 +102,8 @@ TEST_CASE("random durations: no step is shorter than its busiest stage or its lo
         CHECK(s.busy.value == Approx(stage_work(row, step, stage)).epsilon(1e-12));
         CHECK(s.bubble.value >= -1e-9);
         CHECK((s.busy + s.p2p + s.bubble).value == Approx(result.makespan.value).epsilon(1e-12));
-        CHECK((s.warm_up.length + s.steady.length + s.cool_down.length).value == Approx(result.makespan.value).epsilon(1e-12));
+        CHECK((s.warm_up.length + s.steady.length + s.cool_down.length).value ==
+              Approx(result.makespan.value).epsilon(1e-12));
         CHECK((s.warm_up.idle + s.steady.idle + s.cool_down.idle).value == Approx(s.bubble.value).margin(1e-9));
       }
     }
@@ -112,7 +115,8 @@ TEST_CASE("timeline: stages run one pass at a time and wait for their inputs", "
   for (const ScheduleRow& row : nd::layout::schedule_table())
     for (int n = 0; n < 20; ++n) {
       const RandomStep step = random_step(row, random);
-      const auto& result = replay.run(row, {.shape = step.shape, .times = step.times, .hop = step.hop, .timeline = true});
+      const auto& result =
+          replay.run(row, {.shape = step.shape, .times = step.times, .hop = step.hop, .timeline = true});
       REQUIRE(result.ok());
       const int places = row.positions(step.shape), units = step.shape.units();
       std::vector<double> forward(static_cast<std::size_t>(places * units), -1), gradient = forward;
@@ -123,11 +127,13 @@ TEST_CASE("timeline: stages run one pass at a time and wait for their inputs", "
         const double done = timed.pass.joined ? result.timeline[k + 1].end.value : timed.end.value;
         const int place = row.position(step.shape, timed.stage, timed.pass.chunk);
         if (timed.pass.kind == PassKind::forward) forward[at(place, timed.pass.unit)] = done;
-        if (timed.pass.kind == PassKind::backward || timed.pass.kind == PassKind::backward_input) gradient[at(place, timed.pass.unit)] = done;
+        if (timed.pass.kind == PassKind::backward || timed.pass.kind == PassKind::backward_input)
+          gradient[at(place, timed.pass.unit)] = done;
       }
       for (std::size_t k = 0; k < result.timeline.size(); ++k) {
         const auto& timed = result.timeline[k];
-        if (k > 0 && result.timeline[k - 1].stage == timed.stage) REQUIRE(timed.start.value >= result.timeline[k - 1].end.value - 1e-12);
+        if (k > 0 && result.timeline[k - 1].stage == timed.stage)
+          REQUIRE(timed.start.value >= result.timeline[k - 1].end.value - 1e-12);
         const int place = row.position(step.shape, timed.stage, timed.pass.chunk);
         double needed = 0;
         if (timed.pass.kind == PassKind::forward && place > 0) needed = forward[at(place - 1, timed.pass.unit)];
@@ -156,9 +162,9 @@ TEST_CASE("transfers: overlapped ones delay, exposed ones block the receiver", "
   CHECK(result.stages[0].p2p.value == 0.5);
   CHECK(result.stages[0].bubble.value == 3.5);
 
-  // Many micro-batches, F = B = 1 (whole backward), hop 0.25, p = 2. Overlapped: stage 1 starts at 1.25 and is never late
-  // again (it holds its input a pass ahead), ends at 1.25 + 2 m, the gradient comes back after 0.25 + 1: 2 m + 2.5.
-  // Exposed: stage 1 pays 0.25 before each of its m forwards: 1 + 2.25 m + 1.25.
+  // Many micro-batches, F = B = 1 (whole backward), hop 0.25, p = 2. Overlapped: stage 1 starts at 1.25 and is never
+  // late again (it holds its input a pass ahead), ends at 1.25 + 2 m, the gradient comes back after 0.25 + 1: 2 m
+  // + 2.5. Exposed: stage 1 pays 0.25 before each of its m forwards: 1 + 2.25 m + 1.25.
   const int m = 16;
   const std::vector<PassTimes> equal(2, PassTimes{{1.0}, {0.5}, {0.5}, {0.0}, {0.0}});
   const std::vector<Seconds> quarter{{0.25}};
@@ -174,14 +180,16 @@ TEST_CASE("hops belong to stage boundaries; the chunk loop uses the last", "[lay
   // p = 2, v = 2, m = 2 all chunk times 0 except one: the chain crosses 0-1, 1-0, 0-1 forward and back.
   const std::vector<PassTimes> times(4, PassTimes{});
   const std::vector<Seconds> hop{{1.0}, {10.0}};
-  // forward 1 + 10 + 1, backward: 1 (stage 1 to 0 ...) each gradient takes the link of the stage it comes from: to the next
-  // stage round the ring, 0 -> 1 link 0, 1 -> 0 link 1: 10 + 1 + 10.
-  const auto result = nd::replay_schedule(Schedule::interleaved, {.shape = {2, 2, 2, 1, 0}, .times = times, .hop = hop});
+  // forward 1 + 10 + 1, backward: 1 (stage 1 to 0 ...) each gradient takes the link of the stage it comes from: to the
+  // next stage round the ring, 0 -> 1 link 0, 1 -> 0 link 1: 10 + 1 + 10.
+  const auto result =
+      nd::replay_schedule(Schedule::interleaved, {.shape = {2, 2, 2, 1, 0}, .times = times, .hop = hop});
   CHECK(result.makespan.value == 12.0 + 21.0);
   // p = 3, V: down over links 0 and 1, turn on the spot, up over the same links; back the same way.
   const std::vector<PassTimes> folded(6, PassTimes{});
   const std::vector<Seconds> links{{1.0}, {10.0}, {100.0}};
-  CHECK(nd::replay_schedule(Schedule::zb_v, {.shape = {3, 2, 1, 1, 0}, .times = folded, .hop = links}).makespan.value == 2 * 22.0);
+  CHECK(nd::replay_schedule(Schedule::zb_v, {.shape = {3, 2, 1, 1, 0}, .times = folded, .hop = links}).makespan.value ==
+        2 * 22.0);
 }
 
 TEST_CASE("recompute is part of the backward", "[layout][replay]") {
@@ -197,8 +205,9 @@ TEST_CASE("recompute is part of the backward", "[layout][replay]") {
 }
 
 TEST_CASE("one slow stage sets the pace", "[layout][replay]") {
-  // 1F1B, p = 4, F = 1, B = 2, stage 2 twice as slow: it works 6 m. It waits 2 for the first forwards of stages 0 and 1, then
-  // runs F1 2-4, F2 4-6 while stage 3 runs F1 4-5, B1 5-7: waits 1; after its last backward stages 1 and 0 need 2 each.
+  // 1F1B, p = 4, F = 1, B = 2, stage 2 twice as slow: it works 6 m. It waits 2 for the first forwards of stages 0 and
+  // 1, then runs F1 2-4, F2 4-6 while stage 3 runs F1 4-5, B1 5-7: waits 1; after its last backward stages 1 and 0 need
+  // 2 each.
   const ScheduleShape shape{4, 1, 12, 1, 0};
   std::vector<PassTimes> times(4, PassTimes{{1.0}, {1.0}, {1.0}, {0.0}, {0.0}});
   times[2] = {{2.0}, {2.0}, {2.0}, {0.0}, {0.0}};
@@ -216,8 +225,8 @@ TEST_CASE("phases of GPipe and 1F1B", "[layout][replay]") {
   CHECK(stage.warm_up.idle.value == 3.0);
   CHECK(stage.steady.length.value == 0.0);
   CHECK(stage.cool_down.length.value == 6.0);
-  // 1F1B, stage 0: F1 F2 0-2, gradient 1 at 4, B1 4-6 F3 6-7, gradient 2 at 7, B2 7-9, gradient 3: stage 1 has F3 7.. after 7
-  // (F3 arrives at 7), 8, B 10, so B3 10-12.
+  // 1F1B, stage 0: F1 F2 0-2, gradient 1 at 4, B1 4-6 F3 6-7, gradient 2 at 7, B2 7-9, gradient 3: stage 1 has F3 7..
+  // after 7 (F3 arrives at 7), 8, B 10, so B3 10-12.
   stage = nd::replay_schedule(Schedule::one_f_one_b, {.shape = shape, .times = times}).stages[0];
   CHECK(stage.warm_up.length.value == 4.0);
   CHECK(stage.steady.length.value == 3.0);

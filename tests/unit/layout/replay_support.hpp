@@ -10,9 +10,12 @@
 namespace nd::test {
 
 /// Times of every stage and chunk, all equal.
-inline std::vector<PassTimes> equal_times(const layout::ScheduleRow& row, const ScheduleShape& shape, const layout::UniformTimes& t) {
+inline std::vector<PassTimes> equal_times(const layout::ScheduleRow& row, const ScheduleShape& shape,
+                                          const layout::UniformTimes& t) {
   const auto count = static_cast<std::size_t>(shape.stages) * static_cast<std::size_t>(row.local_chunks(shape));
-  return std::vector<PassTimes>(count, PassTimes{{t.forward}, {t.backward_input}, {t.backward_weight}, {0.0}, {t.forward + t.backward() - t.joined}});
+  return std::vector<PassTimes>(
+      count,
+      PassTimes{{t.forward}, {t.backward_input}, {t.backward_weight}, {0.0}, {t.forward + t.backward() - t.joined}});
 }
 
 /// Calls body(shape) for every legal shape of a schedule with p <= 16, v <= 4, m <= 64.

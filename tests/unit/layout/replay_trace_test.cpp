@@ -27,8 +27,9 @@ std::map<std::string, std::vector<Interval>> tracks(const json& trace) {
   for (const auto& event : trace["traceEvents"])
     if (event["ph"] == "X") {
       const double start = event["ts"].get<double>();
-      out[names.at(event["tid"].get<int>())].push_back(
-          {start, start + event["dur"].get<double>(), event["name"].get<std::string>(), event["cat"].get<std::string>()});
+      out[names.at(event["tid"].get<int>())].push_back({start, start + event["dur"].get<double>(),
+                                                        event["name"].get<std::string>(),
+                                                        event["cat"].get<std::string>()});
     }
   return out;
 }
@@ -40,7 +41,8 @@ nd::ReplayResult replayed(Schedule schedule, const ScheduleShape& shape) {
   return nd::replay_schedule(schedule, {.shape = shape, .times = times, .hop = hop, .timeline = true});
 }
 
-/// Neighbouring places of the model that lie on different stages, over all its copies. The turn of a V lies on one stage.
+/// Neighbouring places of the model that lie on different stages, over all its copies. The turn of a V lies on one
+/// stage.
 int crossings(const nd::layout::ScheduleRow& row, const ScheduleShape& shape) {
   int found = 0;
   const int chunks = row.local_chunks(shape);
@@ -48,7 +50,9 @@ int crossings(const nd::layout::ScheduleRow& row, const ScheduleShape& shape) {
     for (int to = 0; to < shape.stages; ++to)
       for (int a = 0; a < chunks; ++a)
         for (int b = 0; b < chunks; ++b)
-          if (from != to && (row.model_copies == 1 || a == b) && row.position(shape, from, a) + 1 == row.position(shape, to, b)) ++found;
+          if (from != to && (row.model_copies == 1 || a == b) &&
+              row.position(shape, from, a) + 1 == row.position(shape, to, b))
+            ++found;
   return found;
 }
 
@@ -70,7 +74,8 @@ TEST_CASE("the trace parses back: every pass once, none crossing on its track", 
     std::map<std::string, int> kinds;
     int transfers = 0;
     for (auto [track, intervals] : parsed) {
-      std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) { return a.start < b.start; });
+      std::sort(intervals.begin(), intervals.end(),
+                [](const Interval& a, const Interval& b) { return a.start < b.start; });
       for (std::size_t n = 1; n < intervals.size(); ++n) REQUIRE(intervals[n].start >= intervals[n - 1].end - 1e-6);
       for (const auto& interval : intervals) {
         ++kinds[interval.category];
@@ -88,7 +93,9 @@ TEST_CASE("the trace parses back: every pass once, none crossing on its track", 
 }
 
 TEST_CASE("two or three passes per micro-batch, chunk and stage", "[layout][replay]") {
-  const auto passes = [](Schedule schedule, const ScheduleShape& shape) { return static_cast<int>(replayed(schedule, shape).timeline.size()); };
+  const auto passes = [](Schedule schedule, const ScheduleShape& shape) {
+    return static_cast<int>(replayed(schedule, shape).timeline.size());
+  };
   CHECK(passes(Schedule::one_f_one_b, {4, 1, 8, 1, 0}) == 4 * 8 * 2);
   CHECK(passes(Schedule::interleaved, {4, 3, 8, 1, 0}) == 4 * 8 * 3 * 2);
   CHECK(passes(Schedule::zb_h1, {4, 1, 8, 1, 0}) == 4 * 8 * 3);
@@ -122,8 +129,8 @@ TEST_CASE("the timeline has a row per stage, a legend and an axis", "[layout][re
   CHECK(svg.find("</svg>") != std::string::npos);
   CHECK(svg.find("1 &lt; 2 &amp; 3") != std::string::npos);
   CHECK(count(svg, "font-weight=\"bold\">stage ") == 4);
-  for (const char* text : {"forward (F)", "backward, input half (Bi)", "backward, weight half (W)", "receiving", "waiting",
-                           "time from the start of the step (ms)", "holds at most"})
+  for (const char* text : {"forward (F)", "backward, input half (Bi)", "backward, weight half (W)", "receiving",
+                           "waiting", "time from the start of the step (ms)", "holds at most"})
     CHECK(svg.find(text) != std::string::npos);
   CHECK(svg.find("recompute") == std::string::npos);
   CHECK(count(svg, "<svg") == count(svg, "</svg>"));
@@ -131,6 +138,7 @@ TEST_CASE("the timeline has a row per stage, a legend and an axis", "[layout][re
   CHECK(count(svg, "<g") == count(svg, "</g>"));
   // A label per block: 4 stages, 8 micro-batches, 3 passes, all wide enough.
   CHECK(count(svg, "<text") >= 4 * 8 * 3);
-  CHECK(nd::timeline_svg(replayed(Schedule::dualpipe, {4, 1, 8, 1, 0}), "x").find("forward and backward overlapped") != std::string::npos);
+  CHECK(nd::timeline_svg(replayed(Schedule::dualpipe, {4, 1, 8, 1, 0}), "x").find("forward and backward overlapped") !=
+        std::string::npos);
   CHECK(nd::timeline_svg(nd::ReplayResult{}, "nothing").find("</svg>") != std::string::npos);
 }

@@ -15,7 +15,8 @@ using nd::layout::ScheduleRow;
 
 std::string names(Schedule schedule, const ScheduleShape& shape, int stage) {
   std::string out;
-  for (const Pass& pass : nd::stage_passes(schedule, shape, stage)) out += (out.empty() ? "" : " ") + nd::pass_name(pass, shape);
+  for (const Pass& pass : nd::stage_passes(schedule, shape, stage))
+    out += (out.empty() ? "" : " ") + nd::pass_name(pass, shape);
   return out;
 }
 
@@ -31,7 +32,8 @@ TEST_CASE("pass lists of small pipelines, as drawn in their papers", "[layout][s
   // Five micro-batches make one group of 5 when p = 3: at least p each.
   CHECK(names(Schedule::interleaved, {3, 2, 5, 1, 0}, 2).rfind("F1.1 F2.1 F3.1 F4.1 F5.1 F1.2 B1.2", 0) == 0);
   // Seven make groups of 4 and 3.
-  CHECK(names(Schedule::interleaved, {3, 2, 7, 1, 0}, 2).rfind("F1.1 F2.1 F3.1 F4.1 F1.2 B1.2 F2.2 B2.2 F3.2 B3.2 F4.2 B4.2 F5.1 B1.1", 0) == 0);
+  CHECK(names(Schedule::interleaved, {3, 2, 7, 1, 0}, 2)
+            .rfind("F1.1 F2.1 F3.1 F4.1 F1.2 B1.2 F2.2 B2.2 F3.2 B3.2 F4.2 B4.2 F5.1 B1.1", 0) == 0);
   // ZB-H1, figure 2 of Qi et al.: the last stage keeps p - 1 weight gradients for the end.
   CHECK(names(Schedule::zb_h1, {3, 1, 4, 1, 0}, 0) == "F1 F2 F3 Bi1 W1 F4 Bi2 W2 Bi3 W3 Bi4 W4");
   CHECK(names(Schedule::zb_h1, {3, 1, 4, 1, 0}, 2) == "F1 Bi1 F2 Bi2 F3 Bi3 W1 F4 Bi4 W2 W3 W4");
@@ -39,8 +41,8 @@ TEST_CASE("pass lists of small pipelines, as drawn in their papers", "[layout][s
   CHECK(nd::stage_passes(Schedule::dualpipe, {3, 1, 8, 1, 0}, 0).empty());
 }
 
-// PassLists checks that every stage runs every forward of its chunks once and its backward once after it; the replay reports a
-// deadlock when stages wait for each other.
+// PassLists checks that every stage runs every forward of its chunks once and its backward once after it; the replay
+// reports a deadlock when stages wait for each other.
 TEST_CASE("every legal shape up to p 16, v 4, m 64 is a valid order without deadlock", "[layout][schedule]") {
   for (const ScheduleRow& row : nd::layout::schedule_table()) {
     nd::layout::Replay replay;
@@ -85,8 +87,10 @@ TEST_CASE("parts of a sequence run forward in order and backward in reverse", "[
     int next_forward = 0;
     std::vector<int> next_backward(6, 2);
     for (const Pass& pass : nd::stage_passes(Schedule::seq_1f1b, shape, stage)) {
-      if (pass.kind == PassKind::forward) CHECK(pass.unit == next_forward++);
-      else CHECK(pass.unit % 3 == next_backward[static_cast<std::size_t>(pass.unit / 3)]--);
+      if (pass.kind == PassKind::forward)
+        CHECK(pass.unit == next_forward++);
+      else
+        CHECK(pass.unit % 3 == next_backward[static_cast<std::size_t>(pass.unit / 3)]--);
     }
   }
 }
@@ -119,8 +123,8 @@ TEST_CASE("what a stage holds equals the published counts", "[layout][schedule]"
       CHECK(held(Schedule::interleaved, {p, 3, m, 1, 0}, i).activations == 2 * (p - i - 1) + 2 * p + 1);
       // a group size of 2p: 2(p - i - 1) + (v - 1) 2p + 1
       CHECK(held(Schedule::interleaved, {p, 3, m, 1, 2 * p}, i).activations == 2 * (p - i - 1) + 4 * p + 1);
-      // Qi et al. 2023, section 2.2: (p - i) M_B + i M_W (0-based), so p in all as 1F1B's first stage. Between the input and the
-      // weight half of the same micro-batch one deferred gradient more is there and one activation less.
+      // Qi et al. 2023, section 2.2: (p - i) M_B + i M_W (0-based), so p in all as 1F1B's first stage. Between the
+      // input and the weight half of the same micro-batch one deferred gradient more is there and one activation less.
       const auto zb = held(Schedule::zb_h1, {p, 1, m, 1, 0}, i);
       CHECK(zb.activations == p - i);
       CHECK(zb.deferred == i + 1);
@@ -136,7 +140,8 @@ TEST_CASE("what a stage holds equals the published counts", "[layout][schedule]"
 }
 
 TEST_CASE("the instant that holds most bytes weighs chunks by their size", "[layout][schedule]") {
-  // p = 2, v = 2, m = 4, last stage: F1.1 F2.1 F1.2 B1.2 F2.2 B2.2 F3.1 B1.1 ... Chunk 1 alone counts 3 at F3.1 (1, 2, 3).
+  // p = 2, v = 2, m = 4, last stage: F1.1 F2.1 F1.2 B1.2 F2.2 B2.2 F3.1 B1.1 ... Chunk 1 alone counts 3 at F3.1 (1, 2,
+  // 3).
   const auto passes = nd::stage_passes(Schedule::interleaved, {2, 2, 4, 1, 0}, 1);
   std::vector<nd::layout::ChunkHeld> held(2);
   const std::vector<nd::layout::ChunkBytes> first{{10, 0}, {0, 0}}, second{{1, 0}, {100, 0}};
@@ -169,14 +174,18 @@ TEST_CASE("broken lists are reported, not run", "[layout][schedule]") {
   });
   CHECK(result.status == nd::ReplayStatus::invalid_order);
   CHECK(result.problem == "B1 on stage 0 is out of order or doubled");
-  result = run([](const ScheduleShape&, int, nd::layout::PassList& out) { out.push_back({0, 0, PassKind::forward, false}); });
+  result = run([](const ScheduleShape&, int, nd::layout::PassList& out) {
+    out.push_back({0, 0, PassKind::forward, false});
+  });
   CHECK(result.problem == "a backward is missing on stage 0");
   result = run([](const ScheduleShape&, int, nd::layout::PassList& out) {
     out.push_back({0, 0, PassKind::forward, false});
     out.push_back({0, 0, PassKind::backward, false});
   });
   CHECK(result.problem == "some micro-batch does not run through the whole model");
-  result = run([](const ScheduleShape&, int, nd::layout::PassList& out) { out.push_back({7, 0, PassKind::forward, false}); });
+  result = run([](const ScheduleShape&, int, nd::layout::PassList& out) {
+    out.push_back({7, 0, PassKind::forward, false});
+  });
   CHECK(result.problem == "a pass of stage 0 names no micro-batch or chunk");
   // Stage 0 wants B1 before F2, stage 1 wants F2 before B1: both wait.
   result = run([](const ScheduleShape&, int stage, nd::layout::PassList& out) {

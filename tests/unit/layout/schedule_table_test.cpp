@@ -11,7 +11,9 @@ namespace {
 using nd::Schedule;
 using nd::ScheduleShape;
 
-std::string reason(Schedule schedule, const ScheduleShape& shape) { return std::string(nd::why_invalid(schedule, shape).value_or("")); }
+std::string reason(Schedule schedule, const ScheduleShape& shape) {
+  return std::string(nd::why_invalid(schedule, shape).value_or(""));
+}
 
 }  // namespace
 
@@ -27,21 +29,27 @@ TEST_CASE("the names of the table are those of the configuration", "[layout][sch
 TEST_CASE("schedules refuse what they cannot run, with a reason", "[layout][schedule]") {
   CHECK(reason(Schedule::gpipe, {4, 1, 1, 1, 0}).empty());
   CHECK(reason(Schedule::gpipe, {0, 1, 1, 1, 0}) == "stages, chunks, micro-batches and parts must be at least 1");
-  CHECK(reason(Schedule::one_f_one_b, {4, 2, 8, 1, 0}) == "1f1b runs one model chunk per stage (vpp = 1); with more use interleaved");
-  CHECK(reason(Schedule::interleaved, {4, 1, 8, 1, 0}) == "interleaved needs at least 2 model chunks per stage (vpp >= 2)");
+  CHECK(reason(Schedule::one_f_one_b, {4, 2, 8, 1, 0}) ==
+        "1f1b runs one model chunk per stage (vpp = 1); with more use interleaved");
+  CHECK(reason(Schedule::interleaved, {4, 1, 8, 1, 0}) ==
+        "interleaved needs at least 2 model chunks per stage (vpp >= 2)");
   CHECK(reason(Schedule::interleaved, {1, 2, 8, 1, 0}) == "interleaved needs a pipeline (pp >= 2)");
   CHECK(reason(Schedule::interleaved, {4, 2, 3, 1, 0}) == "interleaved needs at least as many micro-batches as stages");
   CHECK(reason(Schedule::interleaved, {4, 2, 5, 1, 0}).empty());
   CHECK(reason(Schedule::interleaved, {4, 2, 8, 1, 3}) ==
         "the micro-batch group size must lie between the number of stages and of micro-batches");
-  CHECK(reason(Schedule::one_f_one_b, {4, 1, 8, 1, 4}) == "this schedule has no micro-batch group size (interleaved has)");
-  CHECK(reason(Schedule::one_f_one_b, {4, 1, 8, 2, 0}) == "this schedule does not split sequences into parts (seq_1f1b does)");
+  CHECK(reason(Schedule::one_f_one_b, {4, 1, 8, 1, 4}) ==
+        "this schedule has no micro-batch group size (interleaved has)");
+  CHECK(reason(Schedule::one_f_one_b, {4, 1, 8, 2, 0}) ==
+        "this schedule does not split sequences into parts (seq_1f1b does)");
   CHECK(reason(Schedule::zb_h1, {4, 2, 8, 1, 0}) == "zb_h1 runs one model chunk per stage (vpp = 1)");
   CHECK(reason(Schedule::zb_v, {4, 1, 8, 1, 0}) == "zb_v needs exactly 2 model chunks per stage (vpp = 2)");
   CHECK(reason(Schedule::dualpipe, {5, 1, 12, 1, 0}) == "dualpipe needs an even number of stages");
   CHECK(reason(Schedule::dualpipe, {4, 1, 6, 1, 0}) == "dualpipe needs at least 2 micro-batches per stage");
-  CHECK(reason(Schedule::dualpipe, {4, 1, 9, 1, 0}) == "dualpipe needs an even number of micro-batches, half for each direction");
-  CHECK(reason(Schedule::dualpipe, {4, 2, 8, 1, 0}) == "dualpipe runs one model chunk per stage and direction (vpp = 1)");
+  CHECK(reason(Schedule::dualpipe, {4, 1, 9, 1, 0}) ==
+        "dualpipe needs an even number of micro-batches, half for each direction");
+  CHECK(reason(Schedule::dualpipe, {4, 2, 8, 1, 0}) ==
+        "dualpipe runs one model chunk per stage and direction (vpp = 1)");
   CHECK(reason(Schedule::dualpipe_v, {4, 2, 7, 1, 0}) == "dualpipe_v needs at least 2 micro-batches per stage");
   CHECK(reason(Schedule::dualpipe_v, {3, 2, 7, 1, 0}).empty());
   CHECK(reason(Schedule::seq_1f1b, {4, 2, 8, 4, 0}) == "seq_1f1b runs one model chunk per stage (vpp = 1)");
@@ -64,7 +72,8 @@ TEST_CASE("chunks cover the model once per copy", "[layout][schedule]") {
         for (int chunk = 0; chunk < row.local_chunks(shape); ++chunk) places.insert(row.position(shape, stage, chunk));
       INFO(row.name);
       CHECK(static_cast<int>(places.size()) == row.positions(shape) * row.model_copies);
-      for (int place = 0; place < row.positions(shape); ++place) CHECK(static_cast<int>(places.count(place)) == row.model_copies);
+      for (int place = 0; place < row.positions(shape); ++place)
+        CHECK(static_cast<int>(places.count(place)) == row.model_copies);
     }
 }
 

@@ -74,15 +74,17 @@ TEST_CASE("a toy schedule gets validity, order check, counts and bubble from its
   CHECK(nd::layout::why_invalid(kRow, {4, 1, 8, 2, 0}).has_value());
 }
 
-// p = 4, m = 16, F = 1, B = 2, a transfer of 0.5. 1F1B: each gradient's round trip is late in every period; two passes ahead
-// per stage hide it, so that only the fill and drain of 2 (p - 1) transfers remain: 3 (m + p - 1) + 2 * 3 * 0.5 = 60.
+// p = 4, m = 16, F = 1, B = 2, a transfer of 0.5. 1F1B: each gradient's round trip is late in every period; two passes
+// ahead per stage hide it, so that only the fill and drain of 2 (p - 1) transfers remain: 3 (m + p - 1) + 2 * 3 * 0.5
+// = 60.
 TEST_CASE("the toy schedule hides transfers that 1F1B waits for", "[layout][schedule]") {
   const ScheduleShape shape{4, 1, 16, 1, 0};
   const auto times = nd::test::equal_times(kRow, shape, {});
   const std::vector<nd::Seconds> hop{{0.5}};
   nd::layout::Replay replay;
   CHECK(replay.run(kRow, {.shape = shape, .times = times, .hop = hop}).makespan.value == Approx(60.0));
-  CHECK(nd::replay_schedule(nd::Schedule::one_f_one_b, {.shape = shape, .times = times, .hop = hop}).makespan.value > 64.0);
+  CHECK(nd::replay_schedule(nd::Schedule::one_f_one_b, {.shape = shape, .times = times, .hop = hop}).makespan.value >
+        64.0);
 }
 
 TEST_CASE("docs/extending.md shows this very code", "[layout][schedule]") {
@@ -91,7 +93,8 @@ TEST_CASE("docs/extending.md shows this very code", "[layout][schedule]") {
     std::ifstream in(path);
     return std::string(std::istreambuf_iterator<char>(in), {});
   };
-  const std::string page = read(root + "/docs/extending.md"), test = read(root + "/tests/unit/layout/schedule_toy_test.cpp");
+  const std::string page = read(root + "/docs/extending.md"),
+                    test = read(root + "/tests/unit/layout/schedule_toy_test.cpp");
   const auto heading = page.find("## A pipeline schedule");
   REQUIRE(heading != std::string::npos);
   const auto begin = page.find("```cpp\n", heading), end = page.find("```", begin + 7);
