@@ -34,7 +34,8 @@ struct MemoryReading {
 struct ValidatedRow {
   MeasuredRow measured;
   std::string skipped;      ///< why it was not priced, or not scored (then "quarantine: ..."); empty = scored
-  std::string quarantined;  ///< reason of data/measured/quarantine.csv; the row is priced but not scored
+  std::string quarantined;  ///< reason of data/measured/quarantine.csv; what it concerns is priced but not scored
+  bool time_quarantined = false, memory_quarantined = false;
   std::string device, framework, framework_version, strategy;  ///< as resolved
   std::vector<std::string> features;
   std::vector<std::string> assumptions;  ///< what the row left open and how it was filled

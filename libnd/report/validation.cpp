@@ -8,16 +8,17 @@
 #include "report/validation_mapping.hpp"
 #include "report/validation_pricer.hpp"
 #include "report/validation_rules.hpp"
+#include "search/parallel.hpp"
 
 namespace nd {
 
 std::optional<double> ValidatedRow::time_error() const {
-  if (!skipped.empty() || !measured_step_time_s || !predicted_step_time_s) return std::nullopt;
+  if (!skipped.empty() || time_quarantined || !measured_step_time_s || !predicted_step_time_s) return std::nullopt;
   return *predicted_step_time_s / *measured_step_time_s - 1.0;
 }
 
 std::optional<double> ValidatedRow::memory_error() const {
-  if (!skipped.empty() || !measured_peak_mem_gib || !predicted_peak_mem_gib) return std::nullopt;
+  if (!skipped.empty() || memory_quarantined || !measured_peak_mem_gib || !predicted_peak_mem_gib) return std::nullopt;
   return *predicted_peak_mem_gib / *measured_peak_mem_gib - 1.0;
 }
 
@@ -46,6 +47,8 @@ void count_fit(const ValidatedRow& row, FitCounts& counts) {
   const bool failed = row.measured.out_of_memory();
   // A row without a measurement proves nothing about fitting.
   if (!failed && !row.measured_step_time_s && !row.measured_peak_mem_gib) return;
+  // Neither does one that leaves open what decides.
+  if (row.measured.recompute.empty() || !row.measured.mbs) return;
   switch (*row.fit) {
     case Fit::yes: ++(failed ? counts.failed_yes : counts.ran_yes); break;
     case Fit::tight: ++(failed ? counts.failed_tight : counts.ran_tight); break;
@@ -84,21 +87,40 @@ void summarize(ValidationReport& report) {
   report.sweeps = find_sweeps(points);
 }
 
+/// Keeps the figures that a rule names out of every error; a row with none left is out altogether.
+void apply_quarantine(const report::QuarantineRule& rule, ValidatedRow& row) {
+  using report::QuarantinedFigure;
+  row.quarantined = rule.reason;
+  row.time_quarantined = rule.figure != QuarantinedFigure::memory;
+  row.memory_quarantined = rule.figure != QuarantinedFigure::time;
+  const bool time_left = row.measured_step_time_s && !row.time_quarantined;
+  const bool memory_left = row.measured_peak_mem_gib && !row.memory_quarantined;
+  if (!time_left && !memory_left) row.skipped = "quarantine: " + rule.reason;
+}
+
 }  // namespace
 
-Result<ValidationReport> validate_rows(const std::vector<MeasuredRow>& rows, const DataStore& data, int) {
+Result<ValidationReport> validate_rows(const std::vector<MeasuredRow>& rows, const DataStore& data, int jobs) {
   const auto book = report::load_rule_book(data);
   if (!book) return book.error();
-  ValidationReport out;
-  out.rows.reserve(rows.size());
+  search::LoopOptions loop;
+  loop.jobs = jobs;
+  loop.grain = 16;  // rows; a row costs some tens of microseconds
+  std::vector<report::MappedRow> mapped(rows.size());
+  search::parallel_for_index(rows.size(), loop, [&](const search::LoopChunk& chunk) {
+    for (std::size_t i = chunk.begin; i < chunk.end; ++i) mapped[i] = report::map_row(rows[i], *book);
+  });
   report::RowPricer pricer(data);
-  for (const MeasuredRow& row : rows) {
-    out.rows.push_back(pricer.price(row, report::map_row(row, *book)));
-    ValidatedRow& priced = out.rows.back();
-    priced.quarantined = report::quarantine_reason(*book, row);
-    if (!priced.quarantined.empty() && priced.skipped.empty()) priced.skipped = "quarantine: " + priced.quarantined;
-    if (!priced.priced()) priced.quarantined.clear();  // a row that cannot be priced needs no second reason
-  }
+  for (const report::MappedRow& row : mapped) pricer.prepare(row);
+  ValidationReport out;
+  out.rows.resize(rows.size());
+  search::parallel_for_index(rows.size(), loop, [&](const search::LoopChunk& chunk) {
+    for (std::size_t i = chunk.begin; i < chunk.end; ++i) {
+      out.rows[i] = pricer.price(rows[i], mapped[i]);
+      if (!out.rows[i].skipped.empty()) continue;
+      if (const report::QuarantineRule* rule = report::find_quarantine(*book, rows[i])) apply_quarantine(*rule, out.rows[i]);
+    }
+  });
   summarize(out);
   return out;
 }

@@ -72,20 +72,26 @@ std::optional<ChunkLayers> chunks_from_list(const std::vector<std::int64_t>& lis
 
 std::optional<NoopLayout> layout_with_noops(const std::vector<std::int64_t>& noops, const StageGrid& grid) {
   const std::int64_t parts = grid.pp * grid.vpp;
-  const auto extra = static_cast<std::int64_t>(noops.size());
-  const std::int64_t padded = (grid.layers + extra) % parts == 0 ? grid.layers + extra : grid.layers;
-  if (padded % parts != 0 || padded <= extra) return std::nullopt;
-  if (std::any_of(noops.begin(), noops.end(), [&](std::int64_t i) { return i >= padded; })) return std::nullopt;
+  const auto placeholders = static_cast<std::int64_t>(noops.size());
+  if (grid.layers % parts != 0 || grid.layers <= placeholders) return std::nullopt;
+  if (std::any_of(noops.begin(), noops.end(), [&](std::int64_t i) { return i >= grid.layers; })) return std::nullopt;
   NoopLayout out;
-  out.layers = padded - extra;
+  out.layers = grid.layers - placeholders;
   out.chunks = empty_chunks(grid);
-  const std::int64_t per = padded / parts;
-  for (std::int64_t layer = 0; layer < padded; ++layer) {
+  const std::int64_t per = grid.layers / parts;
+  for (std::int64_t layer = 0; layer < grid.layers; ++layer) {
     if (std::find(noops.begin(), noops.end(), layer) != noops.end()) continue;
     const std::int64_t part = layer / per;
     ++out.chunks[static_cast<std::size_t>(part / grid.pp)][static_cast<std::size_t>(part % grid.pp)];
   }
   return out;
+}
+
+std::optional<std::int64_t> layout_parts(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  const auto flat = expand_repeats(text);
+  if (!flat) return std::nullopt;
+  return 1 + std::count(flat->begin(), flat->end(), '|');
 }
 
 std::optional<CustomLayout> parse_custom_layout(std::string_view text, const StageGrid& grid) {
@@ -110,6 +116,19 @@ std::optional<CustomLayout> parse_custom_layout(std::string_view text, const Sta
   }
   if (part + 1 != parts || layers != grid.layers) return std::nullopt;
   return out;
+}
+
+ChunkLayers split_by_cost(const StageGrid& grid, double layer_cost, double head_cost) {
+  ChunkLayers chunks(1, std::vector<std::int64_t>(static_cast<std::size_t>(grid.pp), 0));
+  const double share = (static_cast<double>(grid.layers) * layer_cost + head_cost) / static_cast<double>(grid.pp);
+  std::size_t stage = 0;
+  double placed = 0;
+  for (std::int64_t layer = 0; layer < grid.layers; ++layer) {
+    ++chunks[0][stage];
+    placed += layer_cost;
+    if (placed >= share * static_cast<double>(stage + 1) && stage + 1 < chunks[0].size()) ++stage;
+  }
+  return chunks;
 }
 
 std::vector<std::int64_t> stage_layers(const ChunkLayers& chunks, const StageGrid& grid) {

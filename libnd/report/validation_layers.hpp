@@ -22,8 +22,7 @@ struct StageGrid {
 /// A flat list of pp * vpp entries (stage innermost) as chunks; nullopt when the length does not fit or the sum is not `layers`.
 [[nodiscard]] std::optional<ChunkLayers> chunks_from_list(const std::vector<std::int64_t>& list, const StageGrid& grid);
 
-/// No-op placeholders among the layers. Whether the stated count includes them is not said anywhere; the reading under which the
-/// list divides evenly over the pp * vpp chunks holds, "not included" first.
+/// No-op placeholders among the layers, by index; the stated count includes them (MindSpeed's num-layers does).
 struct NoopLayout {
   ChunkLayers chunks;
   std::int64_t layers = 0;  ///< real ones
@@ -35,7 +34,12 @@ struct CustomLayout {
   ChunkLayers chunks;
   std::int64_t mtp = 0;
 };
+/// Chunks such a string has in all; nullopt for an empty or broken one.
+[[nodiscard]] std::optional<std::int64_t> layout_parts(std::string_view text);
 [[nodiscard]] std::optional<CustomLayout> parse_custom_layout(std::string_view text, const StageGrid& grid);
+
+/// Stages filled in order until each has its share of the whole cost; the head is the last block. nanotron cuts its pipelines so.
+[[nodiscard]] ChunkLayers split_by_cost(const StageGrid& grid, double layer_cost, double head_cost);
 
 /// Layers per stage under `chunks`, or the even split (empty when layers do not divide).
 [[nodiscard]] std::vector<std::int64_t> stage_layers(const ChunkLayers& chunks, const StageGrid& grid);

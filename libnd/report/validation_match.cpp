@@ -70,10 +70,10 @@ std::optional<std::vector<std::string>> RowMatch::captures(const MeasuredRow& ro
   return out;
 }
 
-std::string quarantine_reason(const RuleBook& book, const MeasuredRow& row) {
+const QuarantineRule* find_quarantine(const RuleBook& book, const MeasuredRow& row) {
   for (const QuarantineRule& rule : book.quarantine)
-    if (rule.match.captures(row)) return rule.reason;
-  return {};
+    if (rule.match.captures(row)) return &rule;
+  return nullptr;
 }
 
 }  // namespace nd::report

@@ -55,6 +55,8 @@ Json row_json(const ValidatedRow& row) {
               {"memory_parts_gib", std::move(memory)},
               {"skipped", text_or_null(row.skipped)},
               {"quarantined", text_or_null(row.quarantined)},
+              {"time_quarantined", row.time_quarantined},
+              {"memory_quarantined", row.memory_quarantined},
               {"priced_as", row.device},
               {"framework", row.framework},
               {"framework_version", row.framework_version},

@@ -27,7 +27,15 @@ bool match_rest(std::string_view pattern, std::string_view text, std::vector<std
     const char head = pattern.front();
     if (!literal && (head == '*' || head == '@')) {
       const std::string_view rest = pattern.substr(1);
+      if (rest.empty()) {
+        if (head == '@') captures.emplace_back(text);
+        return true;
+      }
+      // Only places where the next literal stands are worth a try.
+      const bool literal_next = std::string_view("*@#\\").find(rest.front()) == std::string_view::npos;
+      const char next = lower(rest.front());
       for (std::size_t used = 0; used <= text.size(); ++used) {
+        if (literal_next && (used == text.size() || lower(text[used]) != next)) continue;
         const std::size_t depth = captures.size();
         if (head == '@') captures.emplace_back(text.substr(0, used));
         if (match_rest(rest, text.substr(used), captures)) return true;

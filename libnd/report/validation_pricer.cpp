@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "formats/model_fields.hpp"
 #include "nd/run_spec.hpp"
 #include "nd/scenario.hpp"
 
@@ -66,6 +67,12 @@ std::string shape_text(const MeasuredRow& row) {
   return "h" + text(row.hidden) + " l" + text(row.layers) + " a" + text(row.heads) + " " + row.dtype;
 }
 
+std::string profile_key(const MappedRow& mapped) {
+  std::string key = mapped.framework + "|" + mapped.version;
+  for (const std::string& feature : mapped.features) key += "|" + feature;
+  return key;
+}
+
 std::string list_text(const char* name, const std::vector<std::int64_t>& list) {
   if (list.empty()) return {};
   std::string out = std::string(" ") + name;
@@ -85,21 +92,36 @@ std::string strategy_text(const ResolvedRun& run) {
 
 }  // namespace
 
-const RowPricer::LoadedDevice& RowPricer::device(const std::string& name) {
-  const auto found = devices_.find(name);
-  if (found != devices_.end()) return found->second;
+void RowPricer::prepare(const MappedRow& mapped) {
+  if (!mapped.skip.empty()) return;
+  if (devices_.find(mapped.device) == devices_.end()) devices_.emplace(mapped.device, load_device(mapped.device));
+  std::string key = profile_key(mapped);
+  if (profiles_.find(key) == profiles_.end()) profiles_.emplace(std::move(key), load_profile(mapped));
+  const std::string& type = mapped.model.model_type;
+  if (families_.find(type) == families_.end()) families_.emplace(type, load_family(type));
+}
+
+RowPricer::LoadedDevice RowPricer::load_device(const std::string& name) const {
   LoadedDevice loaded;
   const auto device = data_.device(name);
   if (device) loaded.device = *device;
   else loaded.problem = first_message(device.error());
-  return devices_.emplace(name, std::move(loaded)).first->second;
+  return loaded;
 }
 
-const RowPricer::LoadedProfile& RowPricer::profile(const MappedRow& mapped) {
-  std::string key = mapped.framework + "|" + mapped.version;
-  for (const std::string& feature : mapped.features) key += "|" + feature;
-  const auto found = profiles_.find(key);
-  if (found != profiles_.end()) return found->second;
+RowPricer::LoadedFamily RowPricer::load_family(const std::string& model_type) const {
+  LoadedFamily loaded;
+  ModelSpec bare;
+  bare.model_type = model_type;
+  std::vector<Diagnostic> notes;
+  const auto defaults = data_.with_family_defaults(std::move(bare), notes);
+  if (defaults) loaded.defaults = *defaults;
+  else loaded.problem = first_message(defaults.error());
+  for (const Diagnostic& note : notes) loaded.assumptions.push_back(note.message);
+  return loaded;
+}
+
+RowPricer::LoadedProfile RowPricer::load_profile(const MappedRow& mapped) const {
   LoadedProfile loaded;
   std::string name = mapped.framework, version = mapped.version;
   auto profile = data_.framework(name, version, {});
@@ -115,7 +137,7 @@ const RowPricer::LoadedProfile& RowPricer::profile(const MappedRow& mapped) {
   }
   if (!profile) {
     loaded.problem = "framework profile: " + first_message(profile.error());
-    return profiles_.emplace(std::move(key), std::move(loaded)).first->second;
+    return loaded;
   }
   loaded.profile = *profile;
   for (const std::string& feature : mapped.features) {
@@ -129,18 +151,18 @@ const RowPricer::LoadedProfile& RowPricer::profile(const MappedRow& mapped) {
       loaded.assumptions.push_back("feature '" + feature + "' is not in profile " + name);
     }
   }
-  return profiles_.emplace(std::move(key), std::move(loaded)).first->second;
+  return loaded;
 }
 
-std::string RowPricer::resolve(const MappedRow& mapped, Scenario& scenario, ValidatedRow& out) {
-  const LoadedDevice& loaded = device(mapped.device);
+std::string RowPricer::resolve(const MappedRow& mapped, Scenario& scenario, ValidatedRow& out) const {
+  const LoadedDevice& loaded = devices_.at(mapped.device);
   if (!loaded.problem.empty()) return "device: " + loaded.problem;
   scenario.cluster.device = loaded.device;
   scenario.cluster.devices = mapped.run.devices.value_or(1);
   if (mapped.node_gbit) set_node_rate(*mapped.node_gbit, scenario.cluster.device);
   out.device = loaded.device.name;
 
-  const LoadedProfile& trainer = profile(mapped);
+  const LoadedProfile& trainer = profiles_.at(profile_key(mapped));
   if (!trainer.problem.empty()) return trainer.problem;
   scenario.profile = effective_profile(trainer.profile, mapped.run);
   out.framework = trainer.profile.name;
@@ -148,11 +170,12 @@ std::string RowPricer::resolve(const MappedRow& mapped, Scenario& scenario, Vali
   out.features = trainer.features;
   out.assumptions.insert(out.assumptions.end(), trainer.assumptions.begin(), trainer.assumptions.end());
 
-  std::vector<Diagnostic> notes;
-  const auto spec = data_.with_family_defaults(mapped.model, notes);
-  if (!spec) return "model: " + first_message(spec.error());
-  for (const Diagnostic& note : notes) out.assumptions.push_back(note.message);
-  const auto model = resolve_model(*spec, SourceRef{out.measured.file, out.measured.line, 0, {}});
+  const LoadedFamily& family = families_.at(mapped.model.model_type);
+  if (!family.problem.empty()) return "model: " + family.problem;
+  out.assumptions.insert(out.assumptions.end(), family.assumptions.begin(), family.assumptions.end());
+  ModelSpec spec = mapped.model;
+  formats::merge_model_fields(spec, family.defaults, formats::Precedence::fill_open);
+  const auto model = resolve_model(spec, SourceRef{out.measured.file, out.measured.line, 0, {}});
   if (!model) return "model: " + first_message(model.error());
   scenario.model = *model;
   const auto run = resolve_run(mapped.run, scenario.model, scenario.profile);
@@ -161,7 +184,7 @@ std::string RowPricer::resolve(const MappedRow& mapped, Scenario& scenario, Vali
   return {};
 }
 
-ValidatedRow RowPricer::price(const MeasuredRow& row, const MappedRow& mapped) {
+ValidatedRow RowPricer::price(const MeasuredRow& row, const MappedRow& mapped) const {
   ValidatedRow out;
   out.measured = row;
   out.device = row.device;

@@ -11,11 +11,14 @@
 
 namespace nd::report {
 
-/// Resolves and prices mapped rows; keeps the devices and framework profiles it has read. Thread-compatible.
+/// Resolves and prices mapped rows. prepare() reads what a row needs from the data folder, once per device, profile and family;
+/// price() only looks it up, so that prepared rows can be priced in parallel. prepare() is not thread-safe, price() is.
 class RowPricer {
  public:
   explicit RowPricer(const DataStore& data) : data_(data) {}
-  [[nodiscard]] ValidatedRow price(const MeasuredRow& row, const MappedRow& mapped);
+  void prepare(const MappedRow& mapped);
+  /// Precondition: prepare() has seen `mapped`.
+  [[nodiscard]] ValidatedRow price(const MeasuredRow& row, const MappedRow& mapped) const;
 
  private:
   struct LoadedDevice {
@@ -27,13 +30,20 @@ class RowPricer {
     std::vector<std::string> features, assumptions;
     std::string problem;
   };
-  const LoadedDevice& device(const std::string& name);
-  const LoadedProfile& profile(const MappedRow& mapped);
-  [[nodiscard]] std::string resolve(const MappedRow& mapped, Scenario& scenario, ValidatedRow& out);
+  struct LoadedFamily {
+    ModelSpec defaults;
+    std::vector<std::string> assumptions;
+    std::string problem;
+  };
+  [[nodiscard]] LoadedDevice load_device(const std::string& name) const;
+  [[nodiscard]] LoadedProfile load_profile(const MappedRow& mapped) const;
+  [[nodiscard]] LoadedFamily load_family(const std::string& model_type) const;
+  [[nodiscard]] std::string resolve(const MappedRow& mapped, Scenario& scenario, ValidatedRow& out) const;
 
   const DataStore& data_;
   std::map<std::string, LoadedDevice> devices_;
   std::map<std::string, LoadedProfile> profiles_;
+  std::map<std::string, LoadedFamily> families_;
 };
 
 /// The row as a point of its sweep: shape, dtype and software are held, everything else is strategy.

@@ -117,34 +117,40 @@ const ConfigNode* rule_list(const ConfigNode& root, const std::string& key, cons
 
 void append(Sink& sink, const Error& error) { sink.insert(sink.end(), error.diagnostics.begin(), error.diagnostics.end()); }
 
+/// "devices=16 pp=8": column=value pairs, all of which must match.
+void read_config_pairs(const std::string& text, const SourceRef& where, RowMatch& match, Sink& sink) {
+  for (const std::string& pair : core::split(text, ' ')) {
+    if (pair.empty()) continue;
+    const auto equals = pair.find('=');
+    if (equals == std::string::npos || !column_text(MeasuredRow{}, pair.substr(0, equals))) {
+      sink.push_back(make_diagnostic(Errc::syntax, where, "'" + pair + "' is no column=value"));
+      continue;
+    }
+    match.when.push_back({pair.substr(0, equals), {pair.substr(equals + 1)}});
+  }
+}
+
 void read_quarantine(const std::string& path, RuleBook& book, Sink& sink) {
   const auto table = formats::read_csv(path);
   if (!table) return append(sink, table.error());
-  const std::vector<std::string> columns{"file", "source", "model", "config", "notes", "reason"};
+  const std::vector<std::string> columns{"source", "model", "config", "notes", "figure", "reason"};
   if (table->header != columns) {
-    sink.push_back(make_diagnostic(Errc::syntax, SourceRef{path, 1, 1, {}}, "the columns must be file,source,model,config,notes,reason"));
+    sink.push_back(make_diagnostic(Errc::syntax, SourceRef{path, 1, 1, {}}, "the columns must be source,model,config,notes,figure,reason"));
     return;
   }
   for (const auto& record : table->rows) {
     QuarantineRule rule;
-    for (std::size_t i = 0; i < 5; ++i) {
-      if (record.cells[i].empty()) continue;
-      // `config` holds column=value pairs, the rest one pattern each.
-      if (columns[i] != "config") {
-        rule.match.when.push_back({columns[i], {record.cells[i]}});
-        continue;
-      }
-      for (const std::string& pair : core::split(record.cells[i], ' ')) {
-        const auto equals = pair.find('=');
-        const std::string column = pair.substr(0, equals);
-        if (equals == std::string::npos || !column_text(MeasuredRow{}, column)) {
-          sink.push_back(make_diagnostic(Errc::syntax, SourceRef{path, record.line, 0, "config"}, "'" + pair + "' is no column=value"));
-          continue;
-        }
-        rule.match.when.push_back({column, {pair.substr(equals + 1)}});
-      }
-    }
+    for (const std::size_t i : {std::size_t{0}, std::size_t{1}, std::size_t{3}})
+      if (!record.cells[i].empty()) rule.match.when.push_back({columns[i], {record.cells[i]}});
+    read_config_pairs(record.cells[2], SourceRef{path, record.line, 0, "config"}, rule.match, sink);
+    const std::string& figure = record.cells[4];
+    if (figure == "time") rule.figure = QuarantinedFigure::time;
+    else if (figure == "memory") rule.figure = QuarantinedFigure::memory;
+    else if (!figure.empty())
+      sink.push_back(make_diagnostic(Errc::out_of_range, SourceRef{path, record.line, 0, "figure"}, "must be time, memory or empty"));
     rule.reason = record.cells[5];
+    if (rule.reason.empty())
+      sink.push_back(make_diagnostic(Errc::missing_field, SourceRef{path, record.line, 0, "reason"}, "a quarantined row needs a reason"));
     book.quarantine.push_back(std::move(rule));
   }
 }

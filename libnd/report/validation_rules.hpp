@@ -48,9 +48,13 @@ struct ModelRule {
   std::string priceless;           ///< why a model of this kind cannot be priced
 };
 
+/// Which figures of a row are kept out of the error tables.
+enum class QuarantinedFigure { none, time, memory, both };
+
 /// One line of data/measured/quarantine.csv.
 struct QuarantineRule {
   RowMatch match;
+  QuarantinedFigure figure = QuarantinedFigure::both;
   std::string reason;
 };
 
@@ -65,7 +69,7 @@ struct RuleBook {
 
 /// Reads data/measured/{sources.yaml,models.yaml,quarantine.csv}; every problem at once. A missing folder is an io error.
 [[nodiscard]] Result<RuleBook> load_rule_book(const DataStore& data);
-/// The reason of the first quarantine rule that matches; empty when none does.
-[[nodiscard]] std::string quarantine_reason(const RuleBook& book, const MeasuredRow& row);
+/// The first quarantine rule that matches; nullptr when none does.
+[[nodiscard]] const QuarantineRule* find_quarantine(const RuleBook& book, const MeasuredRow& row);
 
 }  // namespace nd::report

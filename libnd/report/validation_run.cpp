@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::int64_t kLargest = std::int64_t{1} << 24;  // ranks, sequences; beyond any cluster or batch
 
+constexpr std::int64_t kLongSequence = 4096;  // tokens per rank
+
 /// What the row says about degrees, with 1 for what it leaves out.
 struct Degrees {
   std::int64_t dp = 1, tp = 1, pp = 1, cp = 1, devices = 1;
@@ -44,6 +46,8 @@ std::string read_batch(const MeasuredRow& row, const RowSettings& settings, cons
   Batch batch;
   const auto stated = row.mbs ? row.mbs : setting_integer(settings, "mbs");
   if (!stated && degrees.pp > 1) return "micro-batch size not stated for a pipeline";
+  // With short sequences the step time hangs on the micro-batch size; one long sequence fills a device by itself.
+  if (!stated && *out.run.seq_length / degrees.cp < kLongSequence) return "micro-batch size not stated";
   if (!stated) out.assumptions.emplace_back("micro-batch size taken as 1");
   batch.mbs = stated.value_or(1);
   if (!row.gbs && degrees.pp > 1) return "global batch size not stated for a pipeline";
@@ -100,6 +104,12 @@ double adapter_elements(const ModelSpec& model, std::int64_t rank, const std::st
 }
 
 void read_layout(const RowSettings& settings, StageGrid& grid, MappedRow& out) {
+  if (setting_text(settings, "split") == "cost" && grid.pp > 1 && grid.vpp == 1) {
+    const double h = static_cast<double>(*out.model.hidden_size);
+    const double f = static_cast<double>(*out.model.intermediate_size);
+    // nanotron's own block costs: 4 h^2 + 3 h f of a layer, h V of the head; the table counts nothing.
+    out.run.layers_per_chunk = split_by_cost(grid, 4 * h * h + 3 * h * f, h * static_cast<double>(*out.model.vocab_size));
+  }
   if (const std::string text = setting_text(settings, "layer_list"); !text.empty()) {
     const auto list = parse_layer_list(text);
     const auto chunks = list ? chunks_from_list(*list, grid) : std::nullopt;
@@ -244,22 +254,25 @@ std::string map_run(const MeasuredRow& row, const RowSettings& settings, MappedR
   if (std::string reason = read_degrees(row, degrees); !reason.empty()) return reason;
   const auto length = row.seq_len ? row.seq_len : setting_real(settings, "seq_len");
   if (!length || *length < 1 || *length > static_cast<double>(kLargest)) return "sequence length not stated";
+  RunSpec& run = out.run;
+  run.seq_length = std::llround(*length);
+  // A sequence that cp does not divide is padded by every trainer.
+  if (*run.seq_length % degrees.cp != 0) run.seq_length = (*run.seq_length / degrees.cp + 1) * degrees.cp;
   if (std::string reason = read_batch(row, settings, degrees, out); !reason.empty()) return reason;
   if (std::string reason = read_sharding(row, settings, degrees, out); !reason.empty()) return reason;
-  RunSpec& run = out.run;
   run.devices = degrees.devices;
   run.dp = degrees.dp;
   run.tp = degrees.tp;
   run.pp = degrees.pp;
   run.cp = degrees.cp;
-  run.seq_length = std::llround(*length);
-  // A sequence that cp does not divide is padded by every trainer.
-  if (*run.seq_length % degrees.cp != 0) run.seq_length = (*run.seq_length / degrees.cp + 1) * degrees.cp;
   const auto vpp = setting_integer(settings, "vpp");
   run.vpp = degrees.pp > 1 ? (vpp ? *vpp : row.vpp.value_or(1)) : 1;
   run.ep = out.model.num_experts ? row.ep.value_or(1) : 1;
   run.sequence_parallel = row.sp ? row.sp : setting_flag(settings, "sp");
   read_dtype(row.dtype, run);
+  // A layout string says how many chunks there are, whatever the vpp column holds.
+  if (const auto parts = layout_parts(setting_text(settings, "pipeline_layout")); parts && *parts % degrees.pp == 0)
+    run.vpp = *parts / degrees.pp;
   StageGrid grid{*out.model.num_hidden_layers, degrees.pp, *run.vpp};
   read_layout(settings, grid, out);
   read_recompute(row, settings, grid, out);

@@ -130,7 +130,7 @@ TextTable reason_table(const ValidationReport& report, bool quarantined) {
   table.header = {"reason", "rows", "first"};
   std::map<std::string, std::pair<std::int64_t, std::string>> reasons;
   for (const ValidatedRow& row : report.rows) {
-    if (quarantined != !row.quarantined.empty() || row.skipped.empty()) continue;
+    if (quarantined ? row.quarantined.empty() : row.skipped.empty() || !row.quarantined.empty()) continue;
     auto& entry = reasons[quarantined ? row.quarantined : row.skipped];
     if (entry.first++ == 0) entry.second = fmt::format("{}:{}", row.measured.file_name(), row.measured.line);
   }
