@@ -17,6 +17,7 @@
 #include "nd/result.hpp"
 #include "nd/run_spec.hpp"
 #include "nd/scenario.hpp"
+#include "nd/schedule.hpp"
 #include "nd/search.hpp"
 #include "nd/search_space.hpp"
 #include "nd/units.hpp"
