@@ -3,6 +3,7 @@
 #include <string>
 
 #include "modes.hpp"
+#include "nd/schedule.hpp"
 
 namespace run_nd {
 

@@ -244,11 +244,15 @@ class Preparation {
   /// Fields nobody stated, without those that the search varies anyway.
   void finish_defaulted() {
     auto& names = defaulted_;
+    // Whether these were stated is known here already, the command line included.
+    const std::vector<std::string> known{"devices", "global_batch_size", "seq_length"};
+    const auto has = [](const std::vector<std::string>& list, const std::string& name) {
+      return std::find(list.begin(), list.end(), name) != list.end();
+    };
     for (const auto& name : out_.scenario.run.defaulted)
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      if (!has(known, name) && !has(names, name)) names.push_back(name);
     for (const auto& info : nd::dimension_list())
       if (!out_.space.of(info.id).pinned) std::erase(names, std::string(info.field));
-    if (stated_.devices) std::erase(names, "devices");
     out_.defaulted = names;
     for (const auto& name : names) out_.stated.origins.erase(name);
   }

@@ -95,8 +95,8 @@ struct SearchSpace {
 };
 
 /// Everything automatic except the dimensions that are not in `searched`: those keep what `stated` says; where it says
-/// nothing, what `fallback` (the resolved strategy) has. OP brings ZERO along; DP, MB and SCHED follow from the others
-/// unless stated.
+/// nothing, what `fallback` (the resolved strategy) has. OP brings ZERO along; DP, ETP, SCHED and OP follow from the others
+/// unless stated, MB always.
 [[nodiscard]] SearchSpace pin_dimensions(const RunSpec& stated, const ParallelConfig& fallback,
                                          const std::vector<Dimension>& searched);
 /// Every dimension fixed at the values of one strategy.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "memory/fit_test.hpp"
 #include "nd/report.hpp"
 
 namespace nd {
@@ -8,20 +9,18 @@ namespace {
 /// Fields of a run that do not belong to the strategy, with their resolved values.
 class Fields {
  public:
-  Fields(const Scenario& scenario, const RunSpec& stated) : scenario_(scenario), stated_(stated) {}
+  explicit Fields(const RunSpec& stated) : stated_(stated) {}
 
   template <class T>
-  void add(const std::string& name, T value) {
+  void add(const std::string& name, T value, Origin::Kind unstated = Origin::Kind::fallback) {
     const auto found = stated_.origins.find(name);
-    Origin origin;  // nobody said so: a default
+    Origin origin{unstated, {}};
     if (found != stated_.origins.end()) origin = found->second;
     out_.push_back({name, std::move(value), origin});
   }
   [[nodiscard]] std::vector<RequestField> take() && { return std::move(out_); }
-  [[nodiscard]] const Scenario& scenario() const { return scenario_; }
 
  private:
-  const Scenario& scenario_;
   const RunSpec& stated_;
   std::vector<RequestField> out_;
 };
@@ -29,7 +28,7 @@ class Fields {
 }  // namespace
 
 std::vector<RequestField> request_fields(const Scenario& scenario, const RunSpec& stated) {
-  Fields fields(scenario, stated);
+  Fields fields(stated);
   const auto& run = scenario.run;
   fields.add("devices", run.devices);
   fields.add("device_type", scenario.cluster.device.name);
@@ -44,7 +43,7 @@ std::vector<RequestField> request_fields(const Scenario& scenario, const RunSpec
   fields.add("capacity_factor", run.capacity_factor);
   fields.add("expert_imbalance", run.expert_imbalance);
   fields.add("frozen_base", run.frozen_base);
-  fields.add("device_memory", run.device_memory.value);
+  fields.add("device_memory", memory::memory_budget(scenario).value, Origin::Kind::device);
   return std::move(fields).take();
 }
 

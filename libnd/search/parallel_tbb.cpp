@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tbb/blocked_range.h>
+#include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
+
+#include <algorithm>
 
 #include "search/parallel_backends.hpp"
 
 namespace nd::search {
 
 void run_on_tbb(const ChunkLoop& loop) {
-  tbb::task_arena arena(static_cast<int>(loop.workers));
+  // More than the machine has would make TBB print a warning and change nothing else.
+  const auto cores = static_cast<std::size_t>(std::max(1, tbb::info::default_concurrency()));
+  tbb::task_arena arena(static_cast<int>(std::min(loop.workers, cores)));
   arena.execute([&loop] {
     // One range element per chunk: the caller chose the grain already.
     tbb::parallel_for(

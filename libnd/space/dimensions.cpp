@@ -3,6 +3,8 @@
 
 #include <limits>
 
+#include "core/integer.hpp"
+
 namespace nd::space {
 
 namespace {
@@ -80,10 +82,14 @@ void mb_domain(const SpaceContext& x, const ParallelConfig& c, Values& out) {
 void vpp_domain(const SpaceContext& x, const ParallelConfig& c, Values& out) {
   out.push_back(1);
   if (c.pp == 1 || !x.can.interleaved) return;
-  // Unless a layout is stated every chunk needs a layer.
-  const std::int64_t most = x.layers / c.pp;
-  for (std::int64_t chunks = 2; chunks <= most; ++chunks)
-    if (x.can.uneven_layers || x.layers % (c.pp * chunks) == 0) out.push_back(chunks);
+  // Where the layers divide over the stages only chunks of equal size are tried. Where they cannot, of the chunk counts with the
+  // same largest chunk the smallest: a finer cut that leaves the largest chunk as it is only adds transfers.
+  const bool even = x.layers % c.pp == 0;
+  const auto largest_chunk = [&x, &c](std::int64_t chunks) { return core::div_ceil(x.layers, c.pp * chunks); };
+  for (std::int64_t chunks = 2; chunks <= x.layers / c.pp; ++chunks) {
+    const bool tried = even ? x.layers % (c.pp * chunks) == 0 : x.can.uneven_layers && largest_chunk(chunks) < largest_chunk(chunks - 1);
+    if (tried) out.push_back(chunks);
+  }
 }
 void schedule_domain(const SpaceContext&, const ParallelConfig& c, Values& out) {
   // GPipe takes as long as 1F1B and never less memory, and few trainers have the others: they are tried only when asked for.
@@ -133,7 +139,7 @@ constexpr std::array<DimensionRow, kDimensionCount> kTable{{
     {{Dimension::micro_batch_num, "MB", "", "mb", "micro_batch_num", "micro-batches per step", "global batch / (dp * mbs)"},
      get_degree<&ParallelConfig::micro_batch_num>, set_degree<&ParallelConfig::micro_batch_num>,
      stated_degree<&RunSpec::micro_batch_num>, mb_domain, check_micro_batch_num, true, kNumbers},
-    {{Dimension::vpp, "VPP", "", "vpp", "vpp", "chunks per stage", "layers split over pp * vpp; above 1 needs pp > 1 and mb a multiple of pp"},
+    {{Dimension::vpp, "VPP", "", "vpp", "vpp", "chunks per stage", "layers split over pp * vpp, evenly where they divide over pp; above 1 needs pp > 1 and mb a multiple of pp"},
      get_degree<&ParallelConfig::vpp>, set_degree<&ParallelConfig::vpp>, stated_degree<&RunSpec::vpp>, vpp_domain, check_vpp, false, kNumbers},
     {{Dimension::schedule, "SCHED", "SCHEDULE", "schedule", "schedule", "pipeline schedule", "interleaved when vpp > 1, else 1f1b; the others only when asked for"},
      get_enum<Schedule, &ParallelConfig::schedule>, set_enum<Schedule, &ParallelConfig::schedule>,

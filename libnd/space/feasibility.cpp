@@ -60,12 +60,17 @@ std::string nearest_values(const SpaceContext& context, Dimension dimension, std
   return "nearest possible: " + out;
 }
 
+/// Where the source or an option states a field of the run; the field's name where nobody did.
+SourceRef place_of_field(const Scenario& scenario, const std::string& field) {
+  const auto found = scenario.run.origins.find(field);
+  SourceRef where = found == scenario.run.origins.end() ? SourceRef{} : found->second.where;
+  if (where.path.empty()) where.path = field;
+  return where;
+}
+
 SourceRef place_of(const Scenario& scenario, Dimension dimension, const DimensionChoice& choice) {
   const auto info = dimension_info(dimension);
-  if (choice.pinned) {
-    const auto found = scenario.run.origins.find(std::string(info.field));
-    if (found != scenario.run.origins.end()) return found->second.where;
-  }
+  if (choice.pinned) return place_of_field(scenario, std::string(info.field));
   return SourceRef{{}, 0, 0, "--set " + std::string(info.name)};
 }
 
@@ -158,7 +163,7 @@ Diagnostic nothing_left(const SpaceContext& context, const SearchSpace& space) {
     const std::string near = reachable_batches(context.scenario, space);
     // Where this very batch is among the reachable ones something else is in the way.
     if (!near.empty() && near.find(std::to_string(context.global_batch)) != 0)
-      return make_diagnostic(Errc::empty_space, SourceRef{{}, 0, 0, "global_batch_size"},
+      return make_diagnostic(Errc::empty_space, place_of_field(context.scenario, "global_batch_size"),
                              "a global batch of " + std::to_string(context.global_batch) + " cannot be reached on " + scope,
                              "nearest reachable: " + near);
   }

@@ -142,7 +142,8 @@ SearchSpace pin_dimensions(const RunSpec& stated, const ParallelConfig& fallback
   for (const auto& row : dimension_table()) {
     const Dimension id = row.info.id;
     if (is_searched(id) || (id == Dimension::zero && is_searched(Dimension::optimizer_shard))) continue;
-    const auto value = row.stated(stated);
+    // mb follows from the batch, dp and mbs whatever the source says; only an explicit condition fixes it.
+    const auto value = id == Dimension::micro_batch_num ? std::nullopt : row.stated(stated);
     if (!value && row.derived) continue;
     auto& choice = space.of(id);
     choice.values = {value ? *value : row.get(fallback)};

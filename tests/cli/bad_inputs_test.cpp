@@ -32,6 +32,7 @@ TEST_CASE("Command lines that are wrong: status 2") {
   refused("-y llama-3.1-8b -d -3", 2, "error: -d: must be from 1 to 1048576, got -3");
   refused("-y llama-3.1-8b -d 99999999999999999999", 2, "error: -d: must be from 1 to 1048576, got 99999999999999999999");
   refused("-y llama-3.1-8b -d many", 2, "error: -d: 'many' is no whole number (a number from 1 to 1048576)");
+  refused("-d 8 -y", 2, "error: -y: needs a value (PATH)");
   refused("-y llama-3.1-8b -d", 2, "error: -d: needs a value (N)");
   refused(kLlama + " -d 8", 2, "error: -d: is given twice");
   refused(kLlama + " --devcies 8", 2, "error: --devcies: unknown option (did you mean '--devices'?)");

@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -19,6 +20,8 @@ Outcome run_nd(const std::vector<std::string>& words) {
   const std::string out = folder.path("out"), err = folder.path("err");
   std::vector<std::string> all{ND_TEST_RUN_ND};
   all.insert(all.end(), words.begin(), words.end());
+  // A build folder may be anywhere: the data of the source tree is named.
+  if (std::find(words.begin(), words.end(), "--data-dir") == words.end()) all.insert(all.end(), {"--data-dir", ND_TEST_DATA_DIR});
   std::vector<char*> arguments;
   for (auto& word : all) arguments.push_back(word.data());
   arguments.push_back(nullptr);

@@ -96,6 +96,16 @@ TEST_CASE("Explanations") {
   CHECK_THAT(beyond.err, Contains("error: --explain: only "));
 }
 
+TEST_CASE("The strategy that a file states") {
+  const std::string file = std::string(ND_TEST_SOURCE_DIR) + "/data/examples/mindformers/qwen3_32b_mcore.yaml";
+  const auto stated = run_nd("-y " + file + " --explain file");
+  INFO(stated.err);
+  CHECK((stated.status == 0 || stated.status == 1));
+  for (const char* part : {"The stated strategy", "What stage", "FW_COMPUTE"}) CHECK_THAT(stated.out, Contains(part));
+  // On other devices its degrees need not multiply to anything; the search does without them.
+  CHECK(run_nd("-y " + file + " -d 24 -b 48 -t 1").status <= 1);
+}
+
 TEST_CASE("Files go where they are asked to, and nowhere else") {
   const Folder folder("files");
   const auto outcome = run_nd(kLlama + " -o " + folder.path("deep/out"));

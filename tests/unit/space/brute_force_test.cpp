@@ -33,6 +33,10 @@ struct Rules {
     const auto layers = scenario.model.layers();
     const std::int64_t chunks = std::int64_t{c.pp} * c.vpp;
     if (can.uneven_layers ? chunks > layers : layers % chunks != 0) return false;
+    if (c.vpp > 1 && layers % c.pp == 0 && layers % chunks != 0) return false;
+    // Uneven stages: the next smaller number of chunks must have a larger largest chunk.
+    const auto largest = [&](std::int64_t vpp) { return (layers + c.pp * vpp - 1) / (c.pp * vpp); };
+    if (c.vpp > 1 && layers % c.pp != 0 && largest(c.vpp) == largest(c.vpp - 1)) return false;
     if (c.vpp > 1 && (c.pp == 1 || c.micro_batch_num % c.pp != 0)) return false;
     if (c.vpp > 1 && !can.interleaved) return false;
     return (c.schedule == Schedule::interleaved) == (c.vpp > 1) && c.schedule != Schedule::gpipe;
