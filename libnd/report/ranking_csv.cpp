@@ -58,6 +58,4 @@ std::optional<Diagnostic> write_ranking_csv(const SearchReport& report, const st
   return file.commit();
 }
 
-std::optional<Diagnostic> write_text_file(const std::string& path, std::string_view text) { return core::write_file(path, text); }
-
 }  // namespace nd
