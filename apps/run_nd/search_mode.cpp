@@ -127,7 +127,9 @@ class SearchMode {
       if (path == "-") std::fputs(document.c_str(), stdout);
       else if (!written(nd::write_text_file(path, document), path)) return false;
     }
-    return std::fflush(stdout) == 0;
+    if (std::fflush(stdout) == 0) return true;
+    refuse({nd::make_diagnostic(nd::Errc::io, {"standard output", 0, 0, {}}, "cannot write the document")});
+    return false;
   }
 
   void print() {

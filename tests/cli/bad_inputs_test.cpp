@@ -115,6 +115,8 @@ TEST_CASE("--strict refuses what nobody stated") {
   refused(kLlama + " --strict", 3, "global_batch_size: nobody states it");
 }
 
+TEST_CASE("Options that exclude each other") { refused("--list devices --json x.json", 2, "error: --list: cannot be combined with --json"); }
+
 TEST_CASE("Outputs that cannot be written: status 4, nothing half-written") {
   const Folder folder("unwritable");
   const auto file = folder.write("file", "x");
