@@ -63,6 +63,7 @@ class SearchMode {
       return refuse({usage_error("--explain", "only " + std::to_string(report_.result.stats.fitting) + " candidates fit")});
     if (!write_files()) return Exit::output;
     print();
+    if (!stdout_written()) return Exit::output;
     return report_.result.candidates.empty() ? Exit::nothing_fits : Exit::done;
   }
 
@@ -111,6 +112,13 @@ class SearchMode {
     return true;
   }
 
+  /// A full disk or a closed pipe shows in the error flag of the stream, whichever write it was.
+  static bool stdout_written() {
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return true;
+    refuse({nd::make_diagnostic(nd::Errc::io, {"standard output", 0, 0, {}}, "cannot be written")});
+    return false;
+  }
+
   bool write_files() {
     std::vector<std::string> csv, json;
     if (!options_.ranking_csv.empty()) csv.push_back(options_.ranking_csv);
@@ -127,9 +135,7 @@ class SearchMode {
       if (path == "-") std::fputs(document.c_str(), stdout);
       else if (!written(nd::write_text_file(path, document), path)) return false;
     }
-    if (std::fflush(stdout) == 0) return true;
-    refuse({nd::make_diagnostic(nd::Errc::io, {"standard output", 0, 0, {}}, "cannot write the document")});
-    return false;
+    return stdout_written();
   }
 
   void print() {
