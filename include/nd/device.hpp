@@ -43,7 +43,7 @@ struct TopologyLevel {
   friend bool operator==(const TopologyLevel&, const TopologyLevel&) = default;
 };
 
-/// Constants of the step-time model for one device (docs/cost_model.md, time). Fractions are dimensionless.
+/// Constants of the step-time model for one device (docs/cost_model_time.md). Fractions are dimensionless.
 struct ComputeModel {
   double gemm_fraction = 0.7;        ///< share of the dense peak a large matrix product sustains at training power
   double operand_exposure = 1.0;     ///< passes over the operands that are not hidden behind the arithmetic

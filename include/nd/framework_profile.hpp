@@ -20,12 +20,12 @@ enum class DataParallelStyle : std::uint8_t { megatron, fsdp, fsdp2, deepspeed, 
 
 /// Memory habits of one framework version. Bytes per parameter or per element unless said otherwise.
 struct MemoryProfile {
-  // Static bytes per parameter; docs/cost_model.md#memory-static.
+  // Static bytes per parameter; docs/cost_model_memory.md#memory-static.
   double weight_bytes = 2, gradient_bytes = 4, main_bytes = 4, state_bytes = 8;  ///< state_bytes: all moments together
   double fp16_gradient_bytes = 2, fp16_step_bytes = 4;  ///< with fp16: gradient, fp32 copy of its shard during the step
   double gradient_partition_bytes = 0;                  ///< extra gradient shard of ZeRO (Megatron-DeepSpeed fp16: 4)
   bool parameters_sharded_over_tp_and_dp = false;       ///< FSDP2 style: everything over dp * cp * tp
-  // Saved activations; docs/cost_model.md#memory-activations.
+  // Saved activations; docs/cost_model_memory.md#memory-activations.
   bool flash_attention = true;
   double swiglu_bytes = 6;         ///< per FFN column: gate, up, product; 8 with an eager SiLU
   double gelu_bytes = 4;           ///< per FFN column without a gate
@@ -70,6 +70,7 @@ struct MemoryProfile {
   double mask_creation_bytes = 0;            ///< bytes per element of an s x s mask made before the first step (MindSpeed hybrid CP: 6)
   bool gradients_freed_between_steps = false; ///< gradients exist from their backward to the step only (zero_grad(set_to_none)), unless micro-batches accumulate
   bool working_set_covers_recompute = false;  ///< layer_working_set_* were measured under full recompute: the recomputed layer is in them
+  bool experts_in_turn = false;  ///< experts run one after another: the backward's temporaries are those of one expert
   friend bool operator==(const MemoryProfile&, const MemoryProfile&) = default;
 };
 
@@ -101,6 +102,8 @@ struct TimeProfile {
   std::string attention_kernel = "flash2";  ///< key of ComputeModel::attention_fraction
   bool supports_overlap_p2p = false;
   double dequantisation_bytes = 0;       ///< HBM bytes per parameter and pass to unpack a quantised frozen base
+  double host_wide_tp_factor = 1.0;      ///< host time of a layer, relative, when a TP group spans more than half a node
+  double host_blend = 16;                ///< exponent that joins device and host time of a pass; large = the longer of the two
   bool overlap_gather = true;      ///< with overlap_gradient: updated weights are gathered behind the next step's first forward
   friend bool operator==(const TimeProfile&, const TimeProfile&) = default;
 };
