@@ -6,6 +6,7 @@
 #include <string>
 #include <system_error>
 
+#include "nd/fit.hpp"
 #include "nd/validation.hpp"
 #include "options.hpp"
 
@@ -47,6 +48,25 @@ bool write_output(const std::string& path, const std::string& text) {
   return !problem;
 }
 
+int run_fit(const Options& options, const std::vector<nd::MeasuredRow>& rows, const nd::DataStore& data) {
+  const bool both = options.folds == "both";
+  const nd::FitRequest request{.by_model = both || options.folds == "model", .by_file = both || options.folds == "file", .jobs = options.jobs};
+  const auto report = nd::fit_constants(rows, data, request);
+  if (!report) {
+    print_problems(report.error());
+    return kBadInput;
+  }
+  print(stdout, nd::fit_text(*report));
+  if (options.write.empty()) return kDone;
+  const auto files = nd::write_fitted_files(*report, data, options.write);
+  if (!files) {
+    print_problems(files.error());
+    return kNoOutput;
+  }
+  for (const std::string& file : *files) print(stdout, "wrote " + file + "\n");
+  return kDone;
+}
+
 int run(const Options& options, const char* program) {
   std::vector<nd::MeasuredRow> rows;
   bool readable = true;
@@ -61,6 +81,7 @@ int run(const Options& options, const char* program) {
   }
   if (!readable) return kBadInput;
   const nd::DataStore data(options.data_dir.empty() ? default_data_dir(program) : options.data_dir);
+  if (options.fit) return run_fit(options, rows, data);
   const auto report = nd::validate_rows(rows, data, options.jobs);
   if (!report) {
     print_problems(report.error());

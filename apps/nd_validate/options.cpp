@@ -23,6 +23,13 @@ CommandLine parse_command_line(int argc, char** argv) {
   app.add_option("--data-dir", options.data_dir, "Folder of devices, frameworks, architectures and measured rules")->type_name("DIR");
   app.add_flag("--rows", options.rows, "Print one line per row, too");
   app.add_option("--worst", options.worst, "Rows in the tables of the worst")->check(CLI::Range(0, 100000))->type_name("N");
+  CLI::Option* fit = app.add_flag("--fit", options.fit, "Fit the constants of data/measured/fit.yaml on the rows and judge the fit");
+  app.add_option("--folds", options.folds, "Held out in turn: five folds by (file, model), whole files, both, or none")
+      ->check(CLI::IsMember({"none", "model", "file", "both"}))
+      ->needs(fit);
+  app.add_option("--write", options.write, "Write the device and framework files with the fitted figures into this folder")
+      ->needs(fit)
+      ->type_name("DIR");
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

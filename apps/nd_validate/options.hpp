@@ -13,6 +13,8 @@ struct Options {
   int jobs = 0;
   int worst = 10;
   bool rows = false;
+  bool fit = false;
+  std::string folds = "none", write;
 };
 
 /// What parsing the command line leaves to do: run with `options`, or print `text` and end with `status`.

@@ -146,14 +146,19 @@ void Fitter::finish(const std::vector<double>& weights, FitResult& state) const 
   }
 }
 
-FitResult Fitter::solve(const std::vector<double>& weights, const std::vector<double>& start) {
+FitResult Fitter::predict(const std::vector<double>& values, const std::vector<double>& weights) const {
   ND_CHECK(weights.size() == model_.rows());
   FitResult state;
-  state.z = start.empty() ? std::vector<double>(constants_.size(), 0.0) : z_of(start);
+  state.z = values.empty() ? std::vector<double>(constants_.size(), 0.0) : z_of(values);
   state.values = values_of(state.z);
   state.residuals = residuals(state.values);
   state.row_cost = row_cost(weights, state.residuals);
   state.prior_cost = sum_of_squares(state.z);
+  return state;
+}
+
+FitResult Fitter::solve(const std::vector<double>& weights, const std::vector<double>& start) {
+  FitResult state = predict(start, weights);
   double damping = kFirstDamping;
   differentiate(state.values, state.residuals);
   while (state.iterations < options_.iterations && advance(weights, state, damping)) differentiate(state.values, state.residuals);

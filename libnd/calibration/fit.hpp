@@ -51,6 +51,8 @@ class Fitter {
  public:
   /// `model` must outlive the fitter.
   Fitter(std::vector<FitConstant> constants, FitModel& model, FitOptions options);
+  /// Residuals and costs at `values` (empty = the priors); no step is taken and there is no sensitivity.
+  [[nodiscard]] FitResult predict(const std::vector<double>& values, const std::vector<double>& weights) const;
   /// Starts from `start` (values; empty = the priors) with fresh derivatives in every step.
   [[nodiscard]] FitResult solve(const std::vector<double>& weights, const std::vector<double>& start = {});
   /// From an optimum of other weights, with the derivatives of the last solve() kept: for hold-outs.

@@ -2,6 +2,7 @@
 #include "perf/layer_time.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "perf/attention.hpp"
@@ -111,6 +112,24 @@ void add_collectives(const LayerContext& context, const LayerLedger& ledger, std
   }
 }
 
+/// To launch the forward of a layer.
+double host_seconds(const LayerContext& context, const LayerTraits& traits) {
+  const TimeProfile& profile = context.scenario->profile.time;
+  double layer = profile.host_layer_ms * 1e-3 * (traits.experts ? profile.host_moe_factor : 1.0);
+  // With more than half a node in a TP group its processes sit on both sockets, and every collective waits for the last of them.
+  const std::int64_t node = context.scenario->cluster.device.node_devices;
+  if (context.groups.tp.ranks > 1 && 2 * context.groups.tp.ranks > node) layer *= profile.host_wide_tp_factor;
+  return layer + profile.host_ring_step_ms * 1e-3 * context.ring_steps;
+}
+
+/// Seconds a pass takes beyond what keeps the device busy: (busy^p + host^p)^(1/p) - busy. With p large the pass takes the
+/// longer of the two; in between, a pass has operators that wait for their launch and others that hide launches.
+double host_wait(double busy, double host, double blend) {
+  if (host <= 0) return 0;
+  const double longer = std::max(busy, host), shorter = std::min(busy, host);
+  return longer * std::pow(1.0 + std::pow(shorter / longer, blend), 1.0 / blend) - busy;
+}
+
 }  // namespace
 
 LayerTime layer_time(const LayerContext& context, const LayerLedger& ledger, const LayerTraits& traits) {
@@ -125,24 +144,19 @@ LayerTime layer_time(const LayerContext& context, const LayerLedger& ledger, con
   time.backward.at(TimePart::bw_compute) = device.backward;
   time.weight_gradient = device.weight_gradient;
 
-  // The device waits when everything a layer does takes less than launching it: max(device + exposed communication, host).
-  double host = 0;
-  if (traits.launched_per_layer) {
-    host = profile.host_layer_ms * 1e-3 * (traits.experts ? profile.host_moe_factor : 1.0) +
-           profile.host_ring_step_ms * 1e-3 * context.ring_steps;
-  }
-  const double forward_busy = time.forward.total();
+  const double host = traits.launched_per_layer ? host_seconds(context, traits) : 0;
   const double backward_busy = time.backward.total();
   const double backward_host = host * profile.host_backward_ratio;
-  const double backward_wait = std::max(0.0, backward_host - backward_busy);
-  time.forward.at(TimePart::other) = std::max(0.0, host - forward_busy);
+  const double backward_wait = host_wait(backward_busy, backward_host, profile.host_blend);
+  time.forward.at(TimePart::other) = host_wait(time.forward.total(), host, profile.host_blend);
   time.backward.at(TimePart::other) = backward_wait;
 
   time.full_recompute = time.forward;
   std::swap(time.full_recompute.at(TimePart::fw_compute), time.full_recompute.at(TimePart::recompute));
   // A selectively recomputed layer launches few operators more, inside the same backward: it eats into the wait first.
   time.selective_recompute.at(TimePart::recompute) = device.selective;
-  time.selective_recompute.at(TimePart::other) = std::max(0.0, backward_host - backward_busy - device.selective) - backward_wait;
+  time.selective_recompute.at(TimePart::other) =
+      host_wait(backward_busy + device.selective, backward_host, profile.host_blend) - backward_wait;
   return time;
 }
 

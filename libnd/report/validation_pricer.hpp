@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "nd/data_store.hpp"
+#include "nd/scenario.hpp"
 #include "nd/validation.hpp"
 #include "report/validation_mapping.hpp"
 
@@ -19,6 +20,8 @@ class RowPricer {
   void prepare(const MappedRow& mapped);
   /// Precondition: prepare() has seen `mapped`.
   [[nodiscard]] ValidatedRow price(const MeasuredRow& row, const MappedRow& mapped) const;
+  /// The scenario of a prepared row; the reason when it has none, else "". Fills what `out` says about it.
+  [[nodiscard]] std::string resolve(const MappedRow& mapped, Scenario& scenario, ValidatedRow& out) const;
 
  private:
   struct LoadedDevice {
@@ -38,7 +41,6 @@ class RowPricer {
   [[nodiscard]] LoadedDevice load_device(const std::string& name) const;
   [[nodiscard]] LoadedProfile load_profile(const MappedRow& mapped) const;
   [[nodiscard]] LoadedFamily load_family(const std::string& model_type) const;
-  [[nodiscard]] std::string resolve(const MappedRow& mapped, Scenario& scenario, ValidatedRow& out) const;
 
   const DataStore& data_;
   std::map<std::string, LoadedDevice> devices_;
