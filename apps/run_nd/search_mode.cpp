@@ -71,6 +71,9 @@ class SearchMode {
   void search() {
     auto options = prepared_.options;
     options.top = std::max(options.top, explain_.rank);
+    // A program reads more than a screen shows, unless it was told how much.
+    constexpr std::int64_t kDocumentCandidates = 100;
+    if (!options_.top && (!options_.json.empty() || !options_.output_dir.empty())) options.top = std::max(options.top, kDocumentCandidates);
     Progress progress;
     if (talks_ && isatty(STDERR_FILENO) != 0) options.progress = [&progress](std::int64_t priced) { progress(priced); };
     report_.result = nd::search_strategies(prepared_.scenario, prepared_.space, options);
