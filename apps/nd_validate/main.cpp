@@ -91,7 +91,8 @@ int run(const Options& options, const char* program) {
   if (!options.json.empty()) written = write_output(options.json, nd::validation_json(*report)) && written;
   if (!options.report.empty()) written = write_output(options.report, nd::validation_html(*report, options.worst)) && written;
   if (!options.markdown.empty()) written = write_output(options.markdown, nd::validation_markdown(*report, options.worst)) && written;
-  const bool quiet = options.json == "-" || options.report == "-" || options.markdown == "-";
+  if (!options.bands.empty()) written = write_output(options.bands, nd::step_time_bands_yaml(*report)) && written;
+  const bool quiet = options.bands == "-" || options.json == "-" || options.report == "-" || options.markdown == "-";
   if (!quiet) {
     if (options.rows) print(stdout, nd::validation_row_list(*report) + "\n");
     print(stdout, nd::validation_text(*report, options.worst));

@@ -17,6 +17,7 @@ CommandLine parse_command_line(int argc, char** argv) {
       ->type_name("FILE");
   app.add_option("--report", options.report, "Write a self-contained HTML page with tables and charts")->type_name("FILE");
   app.add_option("--markdown", options.markdown, "Write the tables as Markdown")->type_name("FILE");
+  app.add_option("--bands", options.bands, "Write the p90 errors per framework and device (data/measured/bands.yaml)")->type_name("FILE");
   app.add_option("-j,--jobs", options.jobs, "Workers; 0 = one per core. The output is the same for every number")
       ->check(CLI::Range(0, 4096))
       ->type_name("N");

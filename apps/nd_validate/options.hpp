@@ -9,7 +9,7 @@ namespace nd_validate {
 
 struct Options {
   std::vector<std::string> tables;
-  std::string json, report, markdown, data_dir;
+  std::string json, report, markdown, bands, data_dir;
   int jobs = 0;
   int worst = 10;
   bool rows = false;

@@ -51,8 +51,10 @@ class Progress {
 /// The run of one search after it has been prepared.
 class SearchMode {
  public:
-  SearchMode(const Options& options, PreparedSearch prepared, Explain explain)
-      : options_(options), prepared_(std::move(prepared)), explain_(explain) {}
+  SearchMode(const Options& options, PreparedSearch prepared, Explain explain, double step_time_band)
+      : options_(options), prepared_(std::move(prepared)), explain_(explain) {
+    report_.step_time_band = step_time_band;
+  }
 
   Exit run() {
     // --json - and -v 0 keep the standard output to themselves.
@@ -132,6 +134,7 @@ class SearchMode {
     }
     for (const auto& path : csv)
       if (!written(nd::write_ranking_csv(report_, path), path)) return false;
+    if (!write_pages()) return false;
     if (json.empty()) return true;
     const std::string document = nd::search_json(report_);
     for (const auto& path : json) {
@@ -139,6 +142,27 @@ class SearchMode {
       else if (!written(nd::write_text_file(path, document), path)) return false;
     }
     return stdout_written();
+  }
+
+  /// The candidate that --trace and --report are about.
+  [[nodiscard]] const nd::PricedCandidate* chosen() const {
+    const auto& candidates = report_.result.candidates;
+    return candidates.empty() ? nullptr : &candidates[static_cast<std::size_t>(std::max<std::int64_t>(1, explain_.rank)) - 1];
+  }
+
+  bool write_pages() {
+    std::vector<std::string> pages;
+    if (!options_.report.empty()) pages.push_back(options_.report);
+    if (!options_.output_dir.empty()) pages.push_back(options_.output_dir + "/report.html");
+    const auto* candidate = chosen();
+    if (!pages.empty()) {
+      const std::string page = nd::search_html(report_, candidate == nullptr ? 0 : candidate->rank);
+      for (const auto& path : pages)
+        if (!written(nd::write_text_file(path, page), path)) return false;
+    }
+    // When nothing fits there are no passes to show; the exit status says so.
+    if (options_.trace.empty() || candidate == nullptr) return true;
+    return written(nd::write_text_file(options_.trace, nd::pipeline_trace(report_, *candidate)), options_.trace);
   }
 
   void print() {
@@ -188,7 +212,8 @@ Exit run_search(const Options& options, const nd::DataStore& data) {
   if (!explain) problems = explain.error().diagnostics;
   if (!prepared) problems.insert(problems.end(), prepared.error().diagnostics.begin(), prepared.error().diagnostics.end());
   if (!problems.empty()) return refuse(problems);
-  return SearchMode(options, std::move(*prepared), *explain).run();
+  const double band = nd::step_time_band(data, prepared->scenario);
+  return SearchMode(options, std::move(*prepared), *explain, band).run();
 }
 
 }  // namespace run_nd

@@ -71,6 +71,9 @@ struct MemoryProfile {
   bool gradients_freed_between_steps = false; ///< gradients exist from their backward to the step only (zero_grad(set_to_none)), unless micro-batches accumulate
   bool working_set_covers_recompute = false;  ///< layer_working_set_* were measured under full recompute: the recomputed layer is in them
   bool experts_in_turn = false;  ///< experts run one after another: the backward's temporaries are those of one expert
+  bool full_keeps_experts = false;  ///< full recompute leaves the MoE block out: what experts and dispatch save stays
+  bool optimizer_shards_parameters = false;  ///< where the optimizer is sharded, so are weights and gradients (MindSpore)
+  double reserve_static_factor = 1.0;  ///< reserved per static byte: copies made while the states are set up leave holes (DeepSpeed)
   friend bool operator==(const MemoryProfile&, const MemoryProfile&) = default;
 };
 
@@ -103,7 +106,7 @@ struct TimeProfile {
   bool supports_overlap_p2p = false;
   double dequantisation_bytes = 0;       ///< HBM bytes per parameter and pass to unpack a quantised frozen base
   double host_wide_tp_factor = 1.0;      ///< host time of a layer, relative, when a TP group spans more than half a node
-  double host_blend = 16;                ///< exponent that joins device and host time of a pass; large = the longer of the two
+  double host_blend = 6;                 ///< exponent that joins device and host time of a pass; large = the longer of the two
   bool overlap_gather = true;      ///< with overlap_gradient: updated weights are gathered behind the next step's first forward
   friend bool operator==(const TimeProfile&, const TimeProfile&) = default;
 };
@@ -118,6 +121,8 @@ struct CapabilityProfile {
   /// Ranks are numbered with these dims from the innermost out ("tp-cp-ep-dp-pp").
   std::string rank_order = "tp-cp-dp-pp";
   std::int64_t vocab_padding = 128;  ///< the table is padded to a multiple of this times tp
+  std::string schedules = "1f1b, interleaved";  ///< pipeline schedules, names of the schedule table
+  bool interleaved_any_batches = false;  ///< interleaved also with micro-batches that are no multiple of pp
   friend bool operator==(const CapabilityProfile&, const CapabilityProfile&) = default;
 };
 

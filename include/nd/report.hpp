@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "nd/data_store.hpp"
 #include "nd/diagnostic.hpp"
 #include "nd/run_spec.hpp"
 #include "nd/scenario.hpp"
@@ -35,15 +36,25 @@ struct SearchReport {
   bool all = false;                    ///< JSON: every candidate of the ranking, not only the best
   bool timings = false;                ///< JSON: seconds of the phases and workers used; without, the document is the same for every run
   int jobs = 0;                        ///< for pricing details of a long ranking; 0 = all cores
+  double step_time_band = 0;           ///< nine in ten measured steps of this trainer and device are this close; 0 = not known
 };
 
 /// The facts of a resolved run as request fields, in a fixed order.
 [[nodiscard]] std::vector<RequestField> request_fields(const Scenario& scenario, const RunSpec& stated);
 
+/// The p90 error of step times of the scenario's framework version and device, by data/measured/bands.yaml; of the next wider
+/// group where that one was not measured.
+[[nodiscard]] double step_time_band(const DataStore& data, const Scenario& scenario);
+
 /// The ranking for people: best candidates, ties, what was left out and why, what was assumed. Ends with a newline.
 [[nodiscard]] std::string search_table(const SearchReport& report);
 /// One JSON document, schema nd/search/1 (data/schema/search.schema.json). Ends with a newline.
 [[nodiscard]] std::string search_json(const SearchReport& report);
+/// One self-contained HTML page: the request, the best candidates, and memory, time and pipeline of the one with this rank. What was
+/// nearest when nothing fits.
+[[nodiscard]] std::string search_html(const SearchReport& report, std::int64_t rank);
+/// The passes of the candidate's pipeline as a trace (see trace_json), with the seconds that its price is made of.
+[[nodiscard]] std::string pipeline_trace(const SearchReport& report, const PricedCandidate& candidate);
 /// Everything about one strategy: stages, ledger of the peak stage, parts of the step.
 [[nodiscard]] std::string explain_strategy(const Scenario& scenario, const PricedCandidate& candidate);
 

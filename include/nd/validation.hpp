@@ -91,6 +91,8 @@ struct ValidationReport {
 [[nodiscard]] std::string validation_html(const ValidationReport& report, int worst = 10);
 /// Writes one of the above, whole or not at all; the reason when it failed.
 [[nodiscard]] std::optional<Diagnostic> write_validation_file(const std::string& path, const std::string& text);
+/// data/measured/bands.yaml: the p90 error of step times per framework version and device, and of the wider groups.
+[[nodiscard]] std::string step_time_bands_yaml(const ValidationReport& report);
 /// One line per row.
 [[nodiscard]] std::string validation_row_list(const ValidationReport& report);
 

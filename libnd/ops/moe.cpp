@@ -22,6 +22,25 @@ Routed routed(const OpContext& c) {
   return {copies * shared * load, c.shape.sequence_parallel ? copies / c.t : copies * shared};
 }
 
+/// A tensor of the routed rows; recompute of everything but the MoE block keeps it.
+void save_routed(const OpContext& c, LedgerBuilder& out, std::string_view name, double bytes) {
+  if (c.memory().full_keeps_experts) {
+    out.always_saved("experts", name, bytes);
+  } else {
+    out.saved("experts", name, bytes);
+  }
+}
+
+/// Backward working set of `columns` routed columns (times tokens) on this rank. Where experts run in turn only one of them is
+/// at work; what the recomputed layer keeps for the others (in the profile's bytes where it covers recompute) is there anyway.
+double expert_working_set(const OpContext& c, double columns) {
+  const double all = ffn_working_set(c, columns / c.tokens * c.t);
+  if (!c.memory().experts_in_turn) return all;
+  const ActivationBytes saved = activation_bytes(c);
+  const double kept = c.memory().working_set_covers_recompute ? std::min(all, (saved.inputs + saved.outputs) * columns) : 0.0;
+  return kept + (all - kept) * c.shape.ep / static_cast<double>(c.ffn().experts);
+}
+
 }  // namespace
 
 // h*E weights on every rank, logits and probabilities in fp32: 8 bytes per expert and token.
@@ -72,12 +91,16 @@ void add_experts(const OpContext& c, LedgerBuilder& out) {
   const Selective again = c.memory().selective_drops_activation ? Selective::again : Selective::keep;
   const ActivationBytes saved = activation_bytes(c);
   const double columns = rows * width / etp;
-  out.saved("experts", "dispatched inputs", rows * c.hidden * c.width);
-  out.saved("experts", "activation inputs", saved.inputs * columns);
-  out.saved("experts", "activation output", saved.outputs * columns, again);
-  out.saved("experts", "expert outputs", rows * c.hidden * c.width);
-  out.stream("expert activation", (f.gated ? 3.0 : 2.0) * c.width * columns, again, true);
-  out.working_set(ffn_working_set(c, columns / c.tokens * c.t));
+  save_routed(c, out, "dispatched inputs", rows * c.hidden * c.width);
+  save_routed(c, out, "activation inputs", saved.inputs * columns);
+  if (c.memory().full_keeps_experts) {
+    save_routed(c, out, "activation output", saved.outputs * columns);
+  } else {
+    out.saved("experts", "activation output", saved.outputs * columns, again);
+  }
+  save_routed(c, out, "expert outputs", rows * c.hidden * c.width);
+  out.stream("expert activation", (f.gated ? 3.0 : 2.0) * c.width * columns, again);
+  out.working_set(expert_working_set(c, columns));
 }
 
 // Permute, unpermute and weighted sum move 12 bytes per element of a routed row (times what the framework leaves unfused).

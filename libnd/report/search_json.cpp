@@ -78,14 +78,14 @@ Json candidate_json(const PricedCandidate& candidate, double band) {
 
 Json candidates_json(const SearchReport& report) {
   Json out = Json::array();
-  for (const auto& candidate : report.result.candidates) out.push_back(candidate_json(candidate, report.result.band));
+  for (const auto& candidate : report.result.candidates) out.push_back(candidate_json(candidate, report.step_time_band));
   if (!report.all) return out;
   std::vector<ParallelConfig> rest;
   const auto& ranking = report.result.ranking;
   for (std::size_t i = report.result.candidates.size(); i < ranking.size(); ++i) rest.push_back(ranking[i].config);
   for (auto& candidate : price_strategies(report.scenario, rest, report.jobs)) {
     candidate.rank = static_cast<std::int64_t>(out.size()) + 1;
-    out.push_back(candidate_json(candidate, report.result.band));
+    out.push_back(candidate_json(candidate, report.step_time_band));
   }
   return out;
 }

@@ -94,6 +94,7 @@ FitMember read_member(const ConfigNode& node, Sink& sink) {
   member.of = reader.string("of").value_or("");
   member.prior = reader.real("prior").value_or(0.0);
   member.width = reader.real("width").value_or(0.0);
+  member.stated_only = reader.boolean("stated_only").value_or(false);
   if (member.of != "devices" && member.of != "frameworks" && member.of != "all devices")
     reader.error("of", Errc::out_of_range, "must be devices, frameworks or all devices");
   if (member.width <= 0) reader.error("width", Errc::out_of_range, "a prior width is a positive number");

@@ -27,6 +27,7 @@ struct FitMember {
   std::string member, feature, reading;  ///< `feature`: belongs to it, and only rows with it have the constant
   std::string of;                        ///< "devices", "frameworks" or "all devices"
   double prior = 0, width = 0;           ///< prior 0: the figure of the data
+  bool stated_only = false;              ///< only groups that state a prior of their own have it
 };
 
 /// data/measured/fit.yaml

@@ -52,7 +52,9 @@ void price_memory(const Scenario& scenario, const ParallelConfig& config, Valida
   const MemoryBreakdown read =
       out.reading.time == ReadingTime::steady ? steady : estimate_memory(scenario, config, out.reading.time);
   const StageMemory& stage = stage_read(read, out.reading.stage);
-  out.predicted_peak_mem_gib = to_gib(out.reading.counter == MemoryCounter::allocated ? stage.allocated : stage.reserved);
+  // Where free memory runs out the caching allocator gives back what it holds: no reading is above the card's memory.
+  const Bytes held = std::min(stage.reserved, std::max(stage.allocated, scenario.cluster.device.memory.usable));
+  out.predicted_peak_mem_gib = to_gib(out.reading.counter == MemoryCounter::allocated ? stage.allocated : held);
   out.memory_parts_gib = memory_parts(stage);
 }
 

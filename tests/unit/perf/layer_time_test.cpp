@@ -35,6 +35,7 @@ LayerShape shape_of(int tp, bool sequence_parallel = false) {
 
 Scenario llama7b(FrameworkProfile profile = fused_trainer()) {
   profile.time.host_layer_ms = 0;
+  profile.time.host_blend = 1e3;  // a pass takes the longer of device and host
   return scenario_of(llama(32, 4096, 11008, 32, 32), a100(), profile, 8, 4096);
 }
 
@@ -90,9 +91,32 @@ TEST_CASE("the host sets the pace when a layer takes less than launching it", "[
   CHECK(layer_of(scenario, shape_of(8)).forward.at(TimePart::other) == 0);
 }
 
+TEST_CASE("a pass near the balance of device and host takes more than either", "[perf][layer]") {
+  Scenario scenario = llama7b();
+  const double device = layer_of(scenario, shape_of(1)).forward.total();
+  scenario.profile.time.host_blend = 2;
+  scenario.profile.time.host_layer_ms = device * 1e3 * 0.75;  // 3 : 4, so 5 with the exponent 2
+  CHECK(layer_of(scenario, shape_of(1)).forward.total() == Approx(1.25 * device));
+  // Far from the balance the exponent hardly shows.
+  scenario.profile.time.host_blend = 6;
+  scenario.profile.time.host_layer_ms = device * 1e3 * 0.25;
+  CHECK(layer_of(scenario, shape_of(1)).forward.total() == Approx(device).epsilon(1e-4));
+}
+
+TEST_CASE("a tensor-parallel group on both sockets launches slower, one on half a node does not", "[perf][layer]") {
+  Scenario scenario = llama7b();
+  scenario.profile.time.host_layer_ms = 100;
+  const double narrow = layer_of(scenario, shape_of(4)).forward.total(), wide = layer_of(scenario, shape_of(8)).forward.total();
+  CHECK(narrow == Approx(wide));
+  scenario.profile.time.host_wide_tp_factor = 1.3;
+  CHECK(layer_of(scenario, shape_of(4)).forward.total() == Approx(narrow));
+  CHECK(layer_of(scenario, shape_of(8)).forward.total() == Approx(1.3 * wide));
+}
+
 TEST_CASE("MoE layers launch more, ring context parallelism per block", "[perf][layer]") {
   FrameworkProfile profile = fused_trainer();
   profile.time.host_layer_ms = 50;
+  profile.time.host_blend = 1e3;
   Scenario scenario = scenario_of(moe(2), a100(), profile, 8, 4096);
   CHECK(layer_of(scenario, shape_of(1)).forward.total() == Approx(100e-3));
   Scenario dense = scenario_of(llama(2, 1024, 4096, 16, 16), a100(), profile, 8, 4096);
