@@ -76,6 +76,7 @@ struct DeviceMemory {
   bool usable_is_allocatable = false;  ///< true: context is already off
   Bytes runtime_context{};  ///< taken by driver and runtime before the first tensor
   Bytes per_communicator{}; ///< buffers of the collective library per communicator
+  Bytes product_workspace{32.0 * 1024 * 1024};  ///< scratch memory the matrix-product library asks for per stream
   std::optional<Bytes> usual_budget;  ///< what trainers set on this device
   BytesPerSecond bandwidth{};
   friend bool operator==(const DeviceMemory&, const DeviceMemory&) = default;

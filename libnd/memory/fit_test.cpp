@@ -26,7 +26,8 @@ ReserveRule reserve_rule(const Scenario& scenario, const ParallelConfig& config)
   const double context = device.usable_is_allocatable ? 0.0 : device.runtime_context.value;
   const double around = context + communicators(config) * device.per_communicator.value;
   return {.factor = single ? memory.reserve_factor_single : memory.reserve_factor,
-          .constant = std::max((single ? memory.reserve_constant_single_gib : memory.reserve_constant_gib) * kGiB, around)};
+          .constant = std::max((single ? memory.reserve_constant_single_gib : memory.reserve_constant_gib) * kGiB, around),
+          .static_factor = memory.reserve_static_factor};
 }
 
 Bytes memory_budget(const Scenario& scenario) {

@@ -7,12 +7,13 @@
 
 namespace nd::memory {
 
-/// reserved = static + factor * dynamic + constant; docs/cost_model_memory.md#memory-reserved.
+/// reserved = static_factor * static + factor * dynamic + constant; docs/cost_model_memory.md#memory-reserved.
 struct ReserveRule {
   double factor = 1;
   double constant = 0;  ///< bytes
+  double static_factor = 1;
   [[nodiscard]] double reserved(double static_bytes, double dynamic_bytes) const {
-    return static_bytes + factor * dynamic_bytes + constant;
+    return static_factor * static_bytes + factor * dynamic_bytes + constant;
   }
 };
 

@@ -10,6 +10,7 @@ namespace {
 constexpr double kFp32Bytes = 4;      // bytes of one fp32 element
 constexpr double kComputeBytes = 2;   // bytes of one gradient element in the compute type
 constexpr double kMaskBytes = 1;      // bytes of one element of a boolean mask
+constexpr double kUsualWorkspace = 32.0 * 1024 * 1024;  // bytes per stream on Hopper and newer
 constexpr double kBucketsAlive = 2;   // DeepSpeed: one bucket fills while the other is reduced
 
 constexpr std::size_t index(Recompute mode) { return static_cast<std::size_t>(mode); }
@@ -65,9 +66,11 @@ class StagePricer {
   }
 
   void static_items() {
-    static_[Item::base_workspace] = memory_.base_workspace_gib * kGiB;
+    // The profile's figures hold where the product library asks for 32 MiB a stream; one such buffer is in the base.
+    const double asked = in_.scenario.cluster.device.memory.product_workspace.value;
+    static_[Item::base_workspace] = std::max(0.0, memory_.base_workspace_gib * kGiB - (kUsualWorkspace - asked));
     if (content().body.all[static_cast<std::size_t>(ParameterClass::expert)] > 0)
-      static_[Item::grouped_workspace] = memory_.grouped_gemm_workspace_gib * kGiB;
+      static_[Item::grouped_workspace] = memory_.grouped_gemm_workspace_gib * kGiB * asked / kUsualWorkspace;
     if (memory_.cached_weight_gradients && !in_.scenario.run.frozen_base)
       static_[Item::cached_weight_gradients] = kComputeBytes * distinct_weight_elements();
     static_[Item::buckets] = std::min(memory_.bucket_bytes, kBucketsAlive * kComputeBytes * content().elements.total());
@@ -165,8 +168,13 @@ class StagePricer {
     table_unit(bill.items, content().embedding);
     bill.items[Item::reduce_buffer] = reduce_buffer();
     between_micro_batches(bill.items);
-    if (in_.scenario.run.frozen_base && memory_.boundary_gradients_kept)
-      bill.items[Item::boundary_gradients] = content().layers * layer_input();
+    // Hooks on a frozen base hold the hidden gradient at every boundary between layers, and what those layers kept; the last
+    // two boundaries are in the working set.
+    if (weights_sharded() && in_.scenario.run.frozen_base && memory_.boundary_gradients_kept) {
+      bill.keeps_activations = true;
+      bill.items[Item::last_layer] = 0;
+      bill.items[Item::boundary_gradients] = std::max(0.0, content().layers - 2.0) * layer_input();
+    }
     consider(bill);
   }
 
@@ -314,7 +322,9 @@ class StagePricer {
     const bool first = reading_ == ReadingTime::first_iteration && bill.instant != Instant::optimizer_step;
     const bool moments = bill.steady_moments && !first;
     now.parameters = {parameters_};
-    now.gradients = {bill.has_gradients ? gradients_ : 0.0};
+    // Whole gradients that wait for the last micro-batch are the gradients; their shards come with the reduction.
+    const bool whole = bill.items[Item::unsharded_gradients] > 0;
+    now.gradients = {bill.has_gradients && !whole ? gradients_ : 0.0};
     now.optimizer_states = {main_ + (moments ? moments_ : 0.0)};
     const auto parts = bill.items.by_part();
     const auto of = [&parts](Part part) { return parts[static_cast<std::size_t>(part)]; };
@@ -332,7 +342,7 @@ class StagePricer {
       out_.memory = now;
       out_.items = bill.items;
       out_.keeps_activations = bill.keeps_activations;
-      out_.has_gradients = bill.has_gradients;
+      out_.has_gradients = bill.has_gradients && !whole;
       out_.has_moments = moments;
     }
     out_.memory.reserved = {reserved};

@@ -88,9 +88,10 @@ StateRates state_rates(const Scenario& scenario, const ParallelConfig& config) {
   const auto ranks_from = [&](ZeroLevel level) { return config.zero >= level ? shards : whole; };
 
   StateRates rates;
-  rates.weight_ranks = ranks_from(ZeroLevel::parameters);
+  const bool together = memory.optimizer_shards_parameters;
   rates.optimizer_ranks = ranks_from(ZeroLevel::optimizer);
-  const StateRates::PerClass gradient_ranks = ranks_from(ZeroLevel::gradients);
+  rates.weight_ranks = together ? rates.optimizer_ranks : ranks_from(ZeroLevel::parameters);
+  const StateRates::PerClass gradient_ranks = together ? rates.optimizer_ranks : ranks_from(ZeroLevel::gradients);
   rates.weight = spread(plain.weight, rates.weight_ranks);
   rates.weight_matrix = rates.weight;
 

@@ -60,6 +60,9 @@ const std::array kMemoryProfileFields{
     ND_FIELD(MemoryProfile, recompute_input_bytes),
     ND_FIELD(MemoryProfile, boundary_gradients_kept),
     ND_FIELD(MemoryProfile, experts_in_turn),
+    ND_FIELD(MemoryProfile, reserve_static_factor),
+    ND_FIELD(MemoryProfile, full_keeps_experts),
+    ND_FIELD(MemoryProfile, optimizer_shards_parameters),
     ND_FIELD(MemoryProfile, fsdp_table_bytes),
     ND_FIELD(MemoryProfile, interleaved_forwards_first),
     ND_FIELD(MemoryProfile, accumulates_whole_gradients),
@@ -115,6 +118,8 @@ const std::array kCapabilityProfileFields{
     ND_FIELD(CapabilityProfile, style),
     ND_FIELD(CapabilityProfile, rank_order),
     ND_FIELD(CapabilityProfile, vocab_padding),
+    ND_FIELD(CapabilityProfile, schedules),
+    ND_FIELD(CapabilityProfile, interleaved_any_batches),
 };
 
 #undef ND_FIELD

@@ -67,6 +67,7 @@ constexpr FieldRule kDeviceRules[] = {
     {"overheads.runtime_context", bytes, true},
     {"overheads.process_group", bytes},
     {"overheads.per_communicator", bytes, true},
+    {"overheads.product_workspace", bytes},
     {"overheads.first_all_to_all", bytes},
     {"overheads.channel_buffer", bytes},
     {"overheads.reserved_over_allocated", number},
@@ -230,6 +231,7 @@ class DeviceBuilder {
     memory.bandwidth = {map_.number("memory.bandwidth")};
     memory.runtime_context = {map_.number("overheads.runtime_context")};
     memory.per_communicator = {map_.number("overheads.per_communicator")};
+    if (const Field* workspace = map_.find("overheads.product_workspace")) memory.product_workspace = {workspace->number};
     if (const Field* budget = map_.find("overheads.usual_budget")) memory.usual_budget = Bytes{budget->number};
     const std::string basis = map_.text("memory.usable_is");
     memory.usable_is_allocatable = basis == "allocatable";

@@ -121,7 +121,7 @@ TEST_CASE("No reduction between micro-batches: whole 16-bit gradients, 2 P, from
   CHECK(estimate_memory(scenario, config).peak().allocated.value == once);
   config.micro_batch_num = 4;
   const double elements = 8 * layer_elements(d) + 2 * 32000.0 * 1024 + 1024;
-  CHECK(estimate_memory(scenario, config).peak().allocated.value == Approx(once + 2 * elements).epsilon(1e-12));
+  CHECK(estimate_memory(scenario, config).peak().allocated.value == Approx(once + (2 - 4.0 / 8) * elements).epsilon(1e-12));  // instead of the shards, 4 P / 8
 }
 
 TEST_CASE("Gradients made anew in every step are not there at the loss, unless micro-batches accumulate") {
@@ -158,7 +158,34 @@ TEST_CASE("A frozen base under FSDP1 keeps boundary gradients of all layers to t
   scenario.profile.memory.logit_bytes = 0;
   const ParallelConfig config{.dp = 8, .op = 8, .zero = ZeroLevel::parameters, .recompute = Recompute::full};
   CHECK(estimate_memory(scenario, config).peak().instant == Instant::end_of_backward);
-  CHECK(line_bytes(memory_ledger(scenario, config, 0), "working_set", "boundary gradients") == 2.0 * 1024 * 8 * 4096);
+  CHECK(line_bytes(memory_ledger(scenario, config, 0), "working_set", "boundary gradients") == 2.0 * 1024 * 6 * 4096);
+  // The layers' kept inputs are held with them: slopes of published adapter runs are 2 h (L + L - 2) and one layer.
+  CHECK(line_bytes(memory_ledger(scenario, config, 0), "activations", "recompute input") == 2.0 * 1024 * 8 * 4096);
+  // One device wraps nothing: no hooks.
+  CHECK(estimate_memory(scenario, {.recompute = Recompute::full}).peak().instant != Instant::end_of_backward);
+}
+
+TEST_CASE("Whole gradients that wait for the last micro-batch stand instead of their shards") {
+  const Decoder d{.layers = 8};
+  Scenario scenario = bare_scenario(decoder(d), 4096);
+  scenario.profile.memory.accumulates_whole_gradients = true;
+  const double elements = 8 * layer_elements(d) + 2 * 32000.0 * 1024 + 1024;
+  const auto stage =
+      estimate_memory(scenario, {.dp = 2, .op = 2, .micro_batch_num = 4, .zero = ZeroLevel::parameters, .recompute = Recompute::full}).peak();
+  CHECK(stage.gradients.value == 0);
+  const auto lines = memory_ledger(
+      scenario, {.dp = 2, .op = 2, .micro_batch_num = 4, .zero = ZeroLevel::parameters, .recompute = Recompute::full}, 0);
+  CHECK(line_bytes(lines, "working_set", "whole, between micro-batches") == Approx(2 * elements).epsilon(1e-12));
+}
+
+TEST_CASE("Workspaces follow what the device's product library asks for") {
+  Scenario scenario = bare_scenario(mixture({.layers = 2}, {}), 16);
+  scenario.profile.memory.base_workspace_gib = 0.12;
+  scenario.profile.memory.grouped_gemm_workspace_gib = 0.125;
+  CHECK(estimate_memory(scenario, {}).peak().workspace.value == Approx(0.245 * kGiB).epsilon(1e-12));
+  // 4 MiB instead of 32: one buffer less 28 MiB in the base, and four streams of 4 MiB.
+  scenario.cluster.device.memory.product_workspace = {4 * 1024 * 1024.0};
+  CHECK(estimate_memory(scenario, {}).peak().workspace.value == Approx((0.12 + 0.125 / 8) * kGiB - 28 * 1024 * 1024.0).epsilon(1e-12));
 }
 
 TEST_CASE("Optimizer step: temporary of the largest tensor's shard") {
@@ -211,6 +238,12 @@ TEST_CASE("Reserved: static + factor x dynamic + constant, one device and severa
   const auto two = estimate_memory(scenario, {.dp = 2}).peak();
   CHECK(two.reserved.value == Approx(two.static_bytes().value + 1.22 * two.dynamic_bytes().value + 2.5 * kGiB).epsilon(1e-12));
 
+  SECTION("setting up the optimizer leaves holes where the profile says so") {
+    scenario.profile.memory.reserve_static_factor = 1.12;
+    const auto held = estimate_memory(scenario, {}).peak();
+    CHECK(held.allocated == one.allocated);
+    CHECK(held.reserved.value == Approx(one.reserved.value + 0.12 * one.static_bytes().value).epsilon(1e-12));
+  }
   SECTION("context and communicators count where they exceed the profile's constant") {
     DeviceMemory& device = scenario.cluster.device.memory;
     device.per_communicator = {1.5 * kGiB};

@@ -41,6 +41,14 @@ TEST_CASE("ZeRO-2 shards gradients too, ZeRO-3 everything, HSDP over op of dp x 
   CHECK(bytes_per_parameter(scenario, {.dp = 8, .op = 2, .zero = ZeroLevel::parameters}, n) == Approx(18 / 2.0).epsilon(1e-12));
 }
 
+TEST_CASE("MindSpore's optimizer parallelism shards weights and gradients with the states") {
+  Scenario scenario = bare_scenario(decoder(kSmall), 512);
+  scenario.profile.memory.optimizer_shards_parameters = true;
+  const double n = elements_of(kSmall);
+  CHECK(bytes_per_parameter(scenario, {.dp = 8, .op = 8, .zero = ZeroLevel::optimizer}, n) == Approx(18 / 8.0).epsilon(1e-12));
+  CHECK(bytes_per_parameter(scenario, {.dp = 8}, n) == Approx(18.0).epsilon(1e-12));
+}
+
 TEST_CASE("Without optimizer sharding nothing is divided by context parallelism") {
   const Scenario scenario = bare_scenario(decoder(kSmall), 512);
   CHECK(bytes_per_parameter(scenario, {.cp = 4}, elements_of(kSmall)) == Approx(18.0).epsilon(1e-12));

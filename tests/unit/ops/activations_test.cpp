@@ -189,3 +189,27 @@ TEST_CASE("table, head and logits", "[ops]") {
   const LayerLedger table = embedding_ledger(model, run, profile, shape_of(8192, 1, 4, true));
   CHECK(table.saved_bytes(Recompute::full) == 8 * 8192.0 + 8192.0 * 4096 / 4);  // ids and mask
 }
+
+TEST_CASE("experts in turn: temporaries of one of them", "[ops]") {
+  const ResolvedModel model = preset("mixtral-8x7b");  // f_e 14336, 8 experts, 2 per token
+  FrameworkProfile profile;
+  profile.memory.swiglu_bytes = 8;
+  profile.memory.layer_working_set_ffn = 16;
+  profile.memory.layer_working_set_hidden = 0;
+  const auto working_set = [&] { return layer_ledger(model, model.kinds[0], {}, profile, shape_of(4096, 1)).working_set_bytes; };
+  CHECK(working_set() == 4096.0 * 16 * 14336 * 2);
+  profile.memory.experts_in_turn = true;
+  CHECK(working_set() == 4096.0 * 16 * 14336 * 2 / 8);
+  // The recomputed layer is in the profile's 16 bytes: its 8 are there for all experts.
+  profile.memory.working_set_covers_recompute = true;
+  CHECK(working_set() == 4096.0 * (8 + 8 / 8.0) * 14336 * 2);
+}
+
+TEST_CASE("recompute of everything but the MoE block keeps the routed rows", "[ops]") {
+  const ResolvedModel model = preset("mixtral-8x7b");
+  FrameworkProfile profile;
+  const auto full = [&] { return layer_ledger(model, model.kinds[0], {}, profile, shape_of(4096, 1)).saved_bytes(Recompute::full); };
+  CHECK(full() == 4096.0 * 2 * 4096);
+  profile.memory.full_keeps_experts = true;
+  CHECK(full() == 4096.0 * (2 * 4096 + 2 * (2 * 4096 + 6 * 14336 + 2 * 4096)));
+}
