@@ -36,7 +36,8 @@ Bytes memory_budget(const Scenario& scenario) {
   Bytes wanted = usable;
   if (scenario.run.device_memory.value > 0) {
     wanted = scenario.run.device_memory;
-  } else if (device.usual_budget) {
+  } else if (device.usual_budget && scenario.profile.can.style == DataParallelStyle::mindspore) {
+    // max_device_memory of MindSpore; other trainers on the same device take what they get.
     wanted = *device.usual_budget;
   }
   return std::min(wanted, usable);

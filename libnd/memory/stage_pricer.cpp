@@ -337,7 +337,11 @@ class StagePricer {
     now.in_flight = bill.keeps_activations ? in_flight_ : 0.0;
     now.allocated = now.static_bytes() + now.dynamic_bytes();
     const double steady_static = now.static_bytes().value + (bill.steady_moments && first ? moments_ : 0.0);
-    const double reserved = std::max(out_.memory.reserved.value, in_.reserve.reserved(steady_static, now.dynamic_bytes().value));
+    // The step's temporaries find the room that activations left: they do not fragment (74.8 GiB allocated ran on 79.15).
+    const double dynamic = now.dynamic_bytes().value;
+    const double held = bill.instant == Instant::optimizer_step ? in_.reserve.reserved(steady_static, 0) + dynamic
+                                                                : in_.reserve.reserved(steady_static, dynamic);
+    const double reserved = std::max(out_.memory.reserved.value, held);
     if (!(out_.memory.allocated.value > 0) || now.allocated > out_.memory.allocated) {
       out_.memory = now;
       out_.items = bill.items;

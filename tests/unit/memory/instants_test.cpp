@@ -263,6 +263,8 @@ TEST_CASE("Budget: what the run states, else what trainers set, never more than 
   device.usable = {61 * kGiB};
   CHECK(memory::memory_budget(scenario) == Bytes{61 * kGiB});
   device.usual_budget = Bytes{58 * kGiB};
+  CHECK(memory::memory_budget(scenario) == Bytes{61 * kGiB});
+  scenario.profile.can.style = DataParallelStyle::mindspore;
   CHECK(memory::memory_budget(scenario) == Bytes{58 * kGiB});
   scenario.run.device_memory = {60 * kGiB};
   CHECK(memory::memory_budget(scenario) == Bytes{60 * kGiB});
