@@ -11,6 +11,7 @@
 #include "nd/memory.hpp"
 #include "nd/model_spec.hpp"
 #include "nd/ops.hpp"
+#include "nd/output_check.hpp"
 #include "nd/parallel_config.hpp"
 #include "nd/perf.hpp"
 #include "nd/report.hpp"

@@ -47,12 +47,19 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
     if (descriptor_ < 0) fail("write");
     return;
   }
-  temporary_ = path_ + ".XXXXXX";
-  descriptor_ = ::mkstemp(temporary_.data());
-  if (descriptor_ < 0) {
-    temporary_.clear();
-    fail("write");
-    return;
+#ifdef O_TMPFILE
+  // A file without a name: whatever kills the process, nothing is left behind.
+  descriptor_ = ::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  nameless_ = descriptor_ >= 0;
+#endif
+  if (!nameless_) {
+    temporary_ = path_ + ".XXXXXX";
+    descriptor_ = ::mkstemp(temporary_.data());
+    if (descriptor_ < 0) {
+      temporary_.clear();
+      fail("write");
+      return;
+    }
   }
   // mkstemp makes private files; results are for everybody the umask admits.
   const mode_t mask = ::umask(0);
@@ -64,6 +71,7 @@ AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : path_(std::move(other.path_)),
       temporary_(std::exchange(other.temporary_, {})),
       descriptor_(std::exchange(other.descriptor_, -1)),
+      nameless_(std::exchange(other.nameless_, false)),
       buffer_(std::move(other.buffer_)),
       failure_(std::move(other.failure_)) {}
 
@@ -80,8 +88,8 @@ void AtomicFile::write(std::string_view text) {
 std::optional<Diagnostic> AtomicFile::commit() {
   if (!failure_ && !write_all(descriptor_, buffer_)) fail("write");
   buffer_.clear();
-  if (!failure_ && !temporary_.empty()) {
-    if (::fsync(descriptor_) != 0) {
+  if (!failure_ && (nameless_ || !temporary_.empty())) {
+    if (::fsync(descriptor_) != 0 || !name_it()) {
       fail("write");
     } else if (::close(std::exchange(descriptor_, -1)) != 0) {
       fail("write");
@@ -95,6 +103,23 @@ std::optional<Diagnostic> AtomicFile::commit() {
   return failure_;
 }
 
+/// Gives a nameless file a temporary name, which the rename then replaces; linking cannot replace an existing file itself.
+bool AtomicFile::name_it() {
+  if (!nameless_) return true;
+  const std::string self = "/proc/self/fd/" + std::to_string(descriptor_);
+  constexpr int kTries = 100;
+  for (int i = 0; i < kTries; ++i) {
+    std::string name = path_ + "." + std::to_string(::getpid()) + "." + std::to_string(i);
+    if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      temporary_ = std::move(name);
+      nameless_ = false;
+      return true;
+    }
+    if (errno != EEXIST) return false;
+  }
+  return false;
+}
+
 void AtomicFile::fail(const char* doing) {
   if (failure_) return;
   const std::string reason = std::generic_category().message(errno);
@@ -104,6 +129,14 @@ void AtomicFile::fail(const char* doing) {
 void AtomicFile::discard() {
   if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
   if (!temporary_.empty()) std::remove(std::exchange(temporary_, {}).c_str());
+}
+
+bool same_file(const std::string& a, const std::string& b) {
+  std::error_code error;
+  if (std::filesystem::equivalent(a, b, error)) return true;
+  // Neither needs to exist yet: compare where the names lead.
+  const auto first = std::filesystem::weakly_canonical(a, error), second = std::filesystem::weakly_canonical(b, error);
+  return !error && !first.empty() && first == second;
 }
 
 std::optional<Diagnostic> write_file(const std::string& path, std::string_view text) {

@@ -105,10 +105,11 @@ void add_collectives(const LayerContext& context, const LayerLedger& ledger, std
     if (once_per_unit && work.group == GroupKind::ep) request.copies_per_token = experts_per_token;
     const double seconds = collective_seconds(request, scenario.cluster.device.levels);
     const double exposed = seconds * rule.exposed * (work.regather ? kRegatherExposed : 1.0);
+    const double hidden = std::max(0.0, seconds - exposed);  // a share above 1 is cost around the transfer, nothing hides
     time.forward.at(rule.part) += work.forward * exposed;
-    time.forward.hidden_at(rule.part) += work.forward * (seconds - exposed);
+    time.forward.hidden_at(rule.part) += work.forward * hidden;
     time.backward.at(rule.part) += work.backward * exposed;
-    time.backward.hidden_at(rule.part) += work.backward * (seconds - exposed);
+    time.backward.hidden_at(rule.part) += work.backward * hidden;
   }
 }
 

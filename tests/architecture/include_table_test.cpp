@@ -36,7 +36,7 @@ const std::map<std::string, Names> kMayInclude{
 
 /// Which module a public header belongs to.
 const std::map<std::string, std::string> kPublicHeader{
-    {"units", "core"},        {"result", "core"},          {"diagnostic", "core"},   {"version", "core"},      {"model_spec", "model"},
+    {"units", "core"},        {"result", "core"},          {"diagnostic", "core"},   {"version", "core"}, {"output_check", "core"},      {"model_spec", "model"},
     {"device", "device"},     {"parallel_config", "run"},  {"run_spec", "run"},      {"framework_profile", "run"}, {"ops", "ops"},
     {"scenario", "layout"},   {"schedule", "layout"},     {"memory", "memory"},        {"perf", "perf"},         {"calibration", "calibration"},
     {"search_space", "space"}, {"search", "search"},       {"data_store", "formats"}, {"formats", "formats"},   {"report", "report"},

@@ -3,9 +3,11 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <utility>
 
+#include "core/text.hpp"
 #include "formats/family.hpp"
 #include "formats/model_fields.hpp"
 #include "formats/readers/hf_model.hpp"
@@ -81,6 +83,7 @@ class HfModelReader {
     derive_width();
     derive_windows();
     derive_moe_layers();
+    refuse_near_misses();
     return std::move(spec_);
   }
   [[nodiscard]] FieldPlaces take_places() { return std::move(places_); }
@@ -175,6 +178,22 @@ class HfModelReader {
     if (step == 1) return;
     for (std::int64_t i = spec_.first_k_dense_replace.value_or(0); i < layers(); ++i)
       if (i % step == 0) spec_.moe_layers.push_back(i);
+  }
+
+  /// Config files hold many keys nobody reads here, but one letter off a key that is read, and that is not stated, is a typo
+  /// that would change the model silently.
+  void refuse_near_misses() {
+    std::set<std::string, std::less<>> read = map_.known();
+    for (const std::string& field : model_field_names()) read.insert(field);
+    for (const Alias& alias : kAliases) read.emplace(alias.key);
+    for (const auto& [field, keys] : family_.read) read.insert(keys.begin(), keys.end());
+    constexpr std::size_t kShort = 7;  // short keys are a letter apart by chance
+    for (const auto& [key, value] : text_.members) {
+      if (key.size() <= kShort || read.count(key) != 0) continue;
+      for (const std::string& known : read)
+        if (text_.find(known) == nullptr && core::edit_distance(key, known) == 1)
+          sink_.push_back(make_diagnostic(Errc::unknown_key, value.where, "nothing reads this key", "did you mean '" + known + "'?"));
+    }
   }
 
   const ConfigNode& root_;

@@ -220,3 +220,12 @@ TEST_CASE("malformed configs are refused where they are wrong, all at once", "[f
                            " \"num_key_value_heads\": 4, \"head_dim\": 16, \"intermediate_size\": 64, \"vocab_size\": 99999999999}")) ==
         Places{"2:83 vocab_size out_of_range", "2:25 num_key_value_heads conflict"});
 }
+
+TEST_CASE("a key one letter off a missing one is a typo, not another model", "[formats][hf]") {
+  const std::string shape = R"("hidden_size":64,"num_hidden_layers":2,"num_attention_heads":4,"intermediate_size":128,"vocab_size":100)";
+  CHECK(problems(read_text("{\"model_type\":\"llama\"," + shape + ",\n \"num_key_value_head\": 2}")) ==
+        std::vector<std::string>{"2:24 num_key_value_head unknown_key"});
+  // The right spelling beside it, or a key that is like nothing: no concern of ours.
+  CHECK(problems(read_text("{\"model_type\":\"llama\"," + shape + ",\"num_key_value_head\": 2, \"num_key_value_heads\": 2}")).empty());
+  CHECK(problems(read_text("{\"model_type\":\"llama\"," + shape + ",\"rope_scaling_factor\": 2}")).empty());
+}
