@@ -55,7 +55,13 @@ Exit list_dimensions(const nd::DataStore&) {
 }
 
 Exit list_schedules(const nd::DataStore&) {
-  for (const auto schedule : nd::all_schedules()) line(nd::to_text(schedule), std::string(nd::schedule_title(schedule)));
+  for (const auto schedule : nd::all_schedules()) {
+    const auto info = nd::schedule_info(schedule);
+    std::string rest = std::string(info.title) + "; needs " + (info.rule.empty() ? "nothing" : std::string(info.rule)) + "; backward " +
+                       (info.splits_backward ? "split in two halves" : "whole");
+    if (!info.aliases.empty()) rest += "; also: " + std::string(info.aliases);
+    line(std::string(info.name), rest);
+  }
   return Exit::done;
 }
 

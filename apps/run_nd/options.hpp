@@ -16,11 +16,11 @@ namespace run_nd {
 
 /// What the command line says. Absent = not given.
 struct Options {
-  std::string input, framework, model, device_type, output_dir, ranking_csv, json, list, data_dir, explain;
+  std::string input, framework, model, device_type, output_dir, ranking_csv, json, list, data_dir, explain, trace, report;
   std::optional<std::int64_t> devices, global_batch, seq_length, jobs, top, verbosity;
   std::optional<nd::Bytes> max_memory, memory_reserve;
   std::optional<std::vector<std::string>> dimensions;
-  std::vector<std::string> settings, recompute;
+  std::vector<std::string> settings, recompute, schedules;
   bool strict = false, all = false, timings = false, help = false, help_markdown = false, version = false;
 };
 

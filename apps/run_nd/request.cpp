@@ -210,6 +210,7 @@ class Preparation {
     out_.space = nd::pin_dimensions(stated_, out_.scenario.run.strategy, searched);
     for (const auto& text : options_.settings) set(text, "--set");
     if (!options_.recompute.empty()) set_recompute();
+    if (!options_.schedules.empty()) set_schedules();
     if (!problems_.empty()) return;
     for (auto& problem : nd::check_space(out_.scenario, out_.space)) {
       if (problem.severity == nd::Severity::error) problems_.push_back(std::move(problem));
@@ -218,7 +219,7 @@ class Preparation {
   }
 
   void set(const std::string& text, std::string_view option) {
-    auto next = nd::with_setting(out_.space, text, option_place(option));
+    auto next = nd::with_setting(out_.space, all_schedules_asked(text) ? "schedule=" + offered_schedules() : text, option_place(option));
     if (!next) append(problems_, next.error().diagnostics);
     else out_.space = std::move(*next);
   }
@@ -229,6 +230,28 @@ class Preparation {
     const bool automatic = std::find(options_.recompute.begin(), options_.recompute.end(), "auto") != options_.recompute.end();
     if (automatic && options_.recompute.size() > 1) problems_.push_back(usage_error("--recompute", "auto stands alone", "auto = off, selective, full"));
     else set("recompute=" + list, "--recompute");
+  }
+
+  /// "sched=auto": automatic would be the usual two; who says so wants every one that the framework has.
+  static bool all_schedules_asked(const std::string& text) {
+    const auto equals = text.find('=');
+    if (equals == std::string::npos || text.substr(equals + 1) != "auto") return false;
+    const auto dimension = nd::parse_dimension(text.substr(0, equals), {});
+    return dimension && *dimension == nd::Dimension::schedule;
+  }
+
+  [[nodiscard]] std::string offered_schedules() const {
+    std::string list;
+    for (const auto schedule : nd::supported_schedules(out_.scenario.profile.can)) list += (list.empty() ? "" : ",") + std::string(nd::to_text(schedule));
+    return list;
+  }
+
+  void set_schedules() {
+    std::string list;
+    for (const auto& name : options_.schedules) list += (list.empty() ? "" : ",") + name;
+    const bool automatic = list.find("auto") != std::string::npos;
+    if (automatic && list != "auto") problems_.push_back(usage_error("--schedule", "auto stands alone", "auto = " + offered_schedules()));
+    else set("schedule=" + list, "--schedule");
   }
 
   void choose_options() {

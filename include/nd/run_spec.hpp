@@ -54,6 +54,7 @@ struct RunSpec {
   std::string framework, framework_version;
   std::vector<std::string> features;                ///< named feature sets of the framework profile that are switched on
   std::map<std::string, Origin> origins;            ///< by field name of this struct
+  std::optional<std::int64_t> seq_split;            ///< parts a sequence is cut into along the pipeline (schedule seq_1f1b)
 
   friend bool operator==(const RunSpec&, const RunSpec&) = default;
 };

@@ -120,7 +120,17 @@ struct ReplayResult {
 
 /// Short name as in configuration files ("1f1b") and title for people ("ZB-H1 (zero bubble)").
 [[nodiscard]] std::string_view schedule_title(Schedule schedule);
+/// By name or alias of the schedule table; case, '-' and '_' do not count ("DualPipeV", "zero_bubble_v").
 [[nodiscard]] std::optional<Schedule> find_schedule(std::string_view name);
+/// What lists of schedules show.
+struct ScheduleInfo {
+  Schedule id = Schedule::one_f_one_b;
+  std::string_view name, title;
+  std::string_view aliases;  ///< separated by spaces
+  std::string_view rule;     ///< shapes it can run, in words
+  bool splits_backward = false;
+};
+[[nodiscard]] ScheduleInfo schedule_info(Schedule schedule);
 [[nodiscard]] std::vector<Schedule> all_schedules();
 /// Why the schedule cannot run with this shape; nullopt when it can.
 [[nodiscard]] std::optional<std::string_view> why_invalid(Schedule schedule, const ScheduleShape& shape);

@@ -106,6 +106,9 @@ struct SearchSpace {
 /// "tp=2,4 pp<=8 ..." of what is not automatic; empty when everything is.
 [[nodiscard]] std::string to_text(const SearchSpace& space);
 
+/// Pipeline schedules that a framework can run, in the order of the schedule table. Names that are none are left out.
+[[nodiscard]] std::vector<Schedule> supported_schedules(const CapabilityProfile& can);
+
 /// Why `config` cannot run in `scenario`; nullopt when it is legal. Never says out_of_memory.
 [[nodiscard]] std::optional<Rejection> first_violation(const Scenario& scenario, const ParallelConfig& config);
 

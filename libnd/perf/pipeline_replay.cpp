@@ -8,16 +8,18 @@
 
 namespace nd::perf {
 
+PassTimes pass_times(const ChunkSeconds& chunk) {
+  PassTimes times;
+  times.forward = {chunk.forward};
+  times.recompute = {chunk.recompute};
+  times.backward_weight = {chunk.weight_gradient};
+  times.backward_input = {std::max(0.0, chunk.backward - chunk.recompute - chunk.weight_gradient)};
+  return times;
+}
+
 PipelineSeconds PipelineReplay::run(const PipelineWork& work, const ParallelConfig& config) {
   times_.clear();
-  for (const ChunkSeconds& chunk : work.chunks) {
-    PassTimes times;
-    times.forward = {chunk.forward};
-    times.recompute = {chunk.recompute};
-    times.backward_weight = {chunk.weight_gradient};
-    times.backward_input = {std::max(0.0, chunk.backward - chunk.recompute - chunk.weight_gradient)};
-    times_.push_back(times);
-  }
+  for (const ChunkSeconds& chunk : work.chunks) times_.push_back(pass_times(chunk));
   ReplayInput input;
   input.shape = schedule_shape(config);
   input.times = times_;

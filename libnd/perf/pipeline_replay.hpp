@@ -8,6 +8,9 @@
 
 namespace nd::perf {
 
+/// The seconds of a chunk as the replay takes them: what is neither recomputation nor weight gradient is the input half.
+[[nodiscard]] PassTimes pass_times(const ChunkSeconds& chunk);
+
 /// Makespan of schedules without a closed form, by running their pass lists. Keeps its memory: not thread-safe, one per worker.
 class PipelineReplay {
  public:

@@ -26,6 +26,8 @@ class TimeModel {
 
   /// Precondition: `config` is legal for the scenario. Overwrites `out`.
   void estimate(const ParallelConfig& config, TimeBreakdown& out);
+  /// The passes behind that estimate. Same precondition.
+  [[nodiscard]] PipelinePasses passes(const ParallelConfig& config);
 
  private:
   /// Group placements of one set of degrees.
@@ -68,7 +70,13 @@ class TimeModel {
 
   [[nodiscard]] ShapeTimes make_shape_times(const LayerShape& shape, const LayerPlacements& placements) const;
   [[nodiscard]] ChunkTime stage_time(const FoldedLayout& layout, std::size_t stage) const;
+  /// Fills chunk_times_ with the times of the layout's distinct chunks.
+  void price_chunks(const FoldedLayout& layout, const ShapeTimes& times, const Groups& groups);
+  /// The layout's chunks, priced, as the schedule places them; valid until the next candidate.
+  [[nodiscard]] PipelineWork pipeline_work(const ParallelConfig& config, const FoldedLayout& layout);
+  [[nodiscard]] PipelineSeconds run_pipeline(const PipelineWork& work, const ParallelConfig& config, bool balanced);
   [[nodiscard]] PartSeconds pipeline_parts(const ParallelConfig& config, const FoldedLayout& layout);
+  [[nodiscard]] double message_seconds(const Placement& pipeline, double bytes) const;
   [[nodiscard]] PartSeconds message_parts(const ParallelConfig& config, const Placement& pipeline, double bytes) const;
   [[nodiscard]] PartSeconds step_parts(const ParallelConfig& config, const FoldedLayout& layout, const Groups& groups) const;
   [[nodiscard]] double tied_table_seconds(const ParallelConfig& config, const Groups& groups) const;

@@ -7,8 +7,6 @@
 #include <array>
 #include <numeric>
 
-#include "report/validation_tables.hpp"
-
 namespace nd::report {
 
 namespace {

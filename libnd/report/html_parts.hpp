@@ -23,6 +23,9 @@ struct BarChart {
 /// Stacked bars as a self-contained SVG: legend of the parts that occur, a tooltip per block.
 [[nodiscard]] std::string stacked_bars(const BarChart& chart);
 
+/// Text between tags or in an attribute.
+[[nodiscard]] std::string escape_html(const std::string& text);
+
 /// "forward compute": what people call a part of a step.
 [[nodiscard]] std::string_view part_title(TimePart part);
 

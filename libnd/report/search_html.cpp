@@ -10,7 +10,6 @@
 #include "nd/report.hpp"
 #include "report/html_parts.hpp"
 #include "report/text_table.hpp"
-#include "report/validation_tables.hpp"
 #include "search/memory_parts.hpp"
 
 namespace nd {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "space/constraints.hpp"
 
-#include "layout/schedules/table.hpp"
-
 namespace nd::space {
 
 namespace {
@@ -20,6 +18,11 @@ bool states_layout(const SpaceContext& context, std::int64_t pp, std::int64_t vp
 
 bool shards_beside_pipeline(DataParallelStyle style) {
   return style == DataParallelStyle::fsdp2 || style == DataParallelStyle::mindspore;
+}
+
+/// Some schedule that the framework offers has several chunks per stage.
+bool runs_chunks(const SpaceContext& context) {
+  return context.offers(Schedule::interleaved) || context.offers(Schedule::zb_v) || context.offers(Schedule::dualpipe_v);
 }
 
 bool is_fsdp(DataParallelStyle style) { return style == DataParallelStyle::fsdp || style == DataParallelStyle::fsdp2; }
@@ -130,17 +133,8 @@ Verdict check_micro_batch_num(const SpaceContext& context, const ParallelConfig&
 Verdict check_vpp(const SpaceContext& context, const ParallelConfig& config) {
   if (const auto verdict = check_layers(context, config.pp, config.vpp)) return verdict;
   if (config.vpp == 1) return std::nullopt;
-  if (!context.can.interleaved) return Rejection::unsupported_by_framework;
+  if (!runs_chunks(context)) return Rejection::unsupported_by_framework;
   if (config.pp == 1) return Rejection::schedule_unsupported;
-  return std::nullopt;
-}
-
-Verdict check_schedule(const SpaceContext& /*context*/, const ParallelConfig& config) {
-  // Megatron-LM: the interleaved schedule takes whole rounds of pp micro-batches.
-  if (config.schedule == Schedule::interleaved && config.vpp > 1 && config.micro_batch_num % config.pp != 0)
-    return Rejection::micro_batches_below_stages;
-  const auto& row = layout::schedule_row(config.schedule);
-  if (layout::why_invalid(row, schedule_shape(config))) return Rejection::schedule_unsupported;
   return std::nullopt;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "nd/search_space.hpp"
 #include "space/context.hpp"
@@ -31,8 +32,11 @@ using Verdict = std::optional<Rejection>;
 [[nodiscard]] Verdict check_micro_batch_num(const SpaceContext& context, const ParallelConfig& config);
 /// Chunks need a pipeline and a layer each.
 [[nodiscard]] Verdict check_vpp(const SpaceContext& context, const ParallelConfig& config);
-/// What the row of the schedule table demands of pp, vpp and mb; interleaved: mb a multiple of pp (Megatron-LM).
+/// Offered by the framework, and what the row of the schedule table demands of pp, vpp and mb; interleaved: mb a multiple of pp
+/// unless the framework takes any.
 [[nodiscard]] Verdict check_schedule(const SpaceContext& context, const ParallelConfig& config);
+/// What check_schedule finds wrong, in words; empty when nothing is.
+[[nodiscard]] std::string schedule_problem(const SpaceContext& context, const ParallelConfig& config);
 /// Level offered by the framework; gradients or parameters are sharded together with a pipeline by FSDP2 and MindSpore only.
 [[nodiscard]] Verdict check_zero(const SpaceContext& context, const ParallelConfig& config);
 /// op divides dp * cp; it is above 1 exactly when something is sharded.

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/integer.hpp"
+#include "nd/search_space.hpp"
 
 namespace nd::space {
 
@@ -42,6 +43,7 @@ SpaceContext::SpaceContext(const Scenario& from)
       add(experts, kind.ffn.experts);
     }
   }
+  for (const Schedule schedule : supported_schedules(can)) schedules.at(static_cast<std::size_t>(schedule)) = true;
   device_divisors = core::divisors(devices);
   batch_divisors = core::divisors(global_batch);
   std::int64_t common = 0;

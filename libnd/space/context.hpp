@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "nd/scenario.hpp"
+#include "nd/schedule.hpp"
 
 namespace nd::space {
+
+inline constexpr std::size_t kScheduleCount = 8;
 
 /// What the constraints ask of a scenario, computed once. Immutable; thread-safe. Keeps a reference: the scenario must
 /// outlive it.
@@ -24,6 +29,8 @@ class SpaceContext {
   std::vector<std::int64_t> expert_widths;
   std::vector<std::int64_t> experts;
   std::vector<std::int64_t> device_divisors, batch_divisors, expert_divisors;
+  std::array<bool, kScheduleCount> schedules{};  ///< those the framework offers
+  [[nodiscard]] bool offers(Schedule schedule) const { return schedules[static_cast<std::size_t>(schedule)]; }
   bool selective_recompute_differs;        ///< the profile's selective mode drops something
 };
 

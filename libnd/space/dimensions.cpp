@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "space/dimensions.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "core/integer.hpp"
@@ -81,19 +82,28 @@ void mb_domain(const SpaceContext& x, const ParallelConfig& c, Values& out) {
 }
 void vpp_domain(const SpaceContext& x, const ParallelConfig& c, Values& out) {
   out.push_back(1);
-  if (c.pp == 1 || !x.can.interleaved) return;
+  if (c.pp == 1) return;
   // Where the layers divide over the stages only chunks of equal size are tried. Where they cannot, of the chunk counts with the
   // same largest chunk the smallest: a finer cut that leaves the largest chunk as it is only adds transfers.
   const bool even = x.layers % c.pp == 0;
   const auto largest_chunk = [&x, &c](std::int64_t chunks) { return core::div_ceil(x.layers, c.pp * chunks); };
-  for (std::int64_t chunks = 2; chunks <= x.layers / c.pp; ++chunks) {
+  // Schedules along a V have two chunks, interleaving any number.
+  const std::int64_t most = x.offers(Schedule::interleaved) ? x.layers / c.pp
+                            : x.offers(Schedule::zb_v) || x.offers(Schedule::dualpipe_v) ? std::min<std::int64_t>(2, x.layers / c.pp)
+                                                                                         : 1;
+  for (std::int64_t chunks = 2; chunks <= most; ++chunks) {
     const bool tried = even ? x.layers % (c.pp * chunks) == 0 : x.can.uneven_layers && largest_chunk(chunks) < largest_chunk(chunks - 1);
     if (tried) out.push_back(chunks);
   }
 }
-void schedule_domain(const SpaceContext&, const ParallelConfig& c, Values& out) {
-  // GPipe takes as long as 1F1B and never less memory, and few trainers have the others: they are tried only when asked for.
-  out.push_back(static_cast<std::int64_t>(c.vpp > 1 ? Schedule::interleaved : Schedule::one_f_one_b));
+void schedule_domain(const SpaceContext& x, const ParallelConfig& c, Values& out) {
+  // The two that every trainer with pipelines has, and the one that the run states; the others only when asked for.
+  const auto usual = c.vpp > 1 ? Schedule::interleaved : Schedule::one_f_one_b;
+  out.push_back(static_cast<std::int64_t>(usual));
+  ParallelConfig stated = c;
+  stated.schedule = x.scenario.run.strategy.schedule;
+  stated.seq_split = stated.schedule == Schedule::seq_1f1b ? x.scenario.run.strategy.seq_split : 1;
+  if (c.pp > 1 && stated.schedule != usual && !check_schedule(x, stated)) out.push_back(static_cast<std::int64_t>(stated.schedule));
 }
 void zero_domain(const SpaceContext& x, const ParallelConfig& c, Values& out) {
   out.push_back(0);
@@ -139,9 +149,9 @@ constexpr std::array<DimensionRow, kDimensionCount> kTable{{
     {{Dimension::micro_batch_num, "MB", "", "mb", "micro_batch_num", "micro-batches per step", "global batch / (dp * mbs)"},
      get_degree<&ParallelConfig::micro_batch_num>, set_degree<&ParallelConfig::micro_batch_num>,
      stated_degree<&RunSpec::micro_batch_num>, mb_domain, check_micro_batch_num, true, kNumbers},
-    {{Dimension::vpp, "VPP", "", "vpp", "vpp", "chunks per stage", "layers split over pp * vpp, evenly where they divide over pp; above 1 needs pp > 1 and mb a multiple of pp"},
+    {{Dimension::vpp, "VPP", "", "vpp", "vpp", "chunks per stage", "layers split over pp * vpp, evenly where they divide over pp; above 1 needs pp > 1 and a schedule with chunks"},
      get_degree<&ParallelConfig::vpp>, set_degree<&ParallelConfig::vpp>, stated_degree<&RunSpec::vpp>, vpp_domain, check_vpp, false, kNumbers},
-    {{Dimension::schedule, "SCHED", "SCHEDULE", "schedule", "schedule", "pipeline schedule", "interleaved when vpp > 1, else 1f1b; the others only when asked for"},
+    {{Dimension::schedule, "SCHED", "SCHEDULE", "schedule", "schedule", "pipeline schedule", "1f1b, or interleaved when vpp > 1, and what the input states; others that the framework offers when asked for"},
      get_enum<Schedule, &ParallelConfig::schedule>, set_enum<Schedule, &ParallelConfig::schedule>,
      stated_enum<Schedule, &RunSpec::schedule>, schedule_domain, check_schedule, true, kSchedules},
     {{Dimension::zero, "ZERO", "", "zero", "zero", "ZeRO level", "0 .. what the framework offers"},

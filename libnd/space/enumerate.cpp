@@ -11,6 +11,9 @@ namespace nd::space {
 
 namespace {
 
+/// Parts of a sequence under seq_1f1b when the run states none [assumed: the smallest split that Sun et al. 2024 train with].
+constexpr int kUsualParts = 4;
+
 /// The recursion over the dimension table; one value list per depth, reused.
 class Enumerator {
  public:
@@ -33,6 +36,7 @@ class Enumerator {
     if (choice.values.empty() || gives_way(row, choice)) row.domain(context_, config_, list);
     else list = choice.values;
     std::erase_if(list, [&choice](std::int64_t value) { return !choice.admits(value); });
+    if (row.info.id == Dimension::schedule && config_.pp == 1) keep_first_possible(row, list);
     return list;
   }
 
@@ -50,11 +54,28 @@ class Enumerator {
     return scratch_.size() == 1;
   }
 
+  /// One stage runs the same passes in the same order whatever the schedule.
+  void keep_first_possible(const DimensionRow& row, std::vector<std::int64_t>& list) {
+    const std::int64_t before = row.get(config_);
+    for (const std::int64_t value : list) {
+      assign(row, value);
+      if (row.check(context_, config_)) continue;
+      list.assign(1, value);
+      break;
+    }
+    assign(row, before);
+  }
+
   void assign(const DimensionRow& row, std::int64_t value) {
     row.set(config_, value);
     // Parts of a sequence exist in one schedule only; how many is no dimension but the run's.
     if (row.info.id == Dimension::schedule)
-      config_.seq_split = config_.schedule == Schedule::seq_1f1b ? context_.scenario.run.strategy.seq_split : 1;
+      config_.seq_split = config_.schedule == Schedule::seq_1f1b ? parts() : 1;
+  }
+
+  [[nodiscard]] int parts() const {
+    const int stated = context_.scenario.run.strategy.seq_split;
+    return stated > 1 ? stated : kUsualParts;
   }
 
   bool descend(std::size_t depth) {

@@ -53,6 +53,11 @@ std::vector<std::int64_t> possible_values(const SpaceContext& context, Dimension
 std::string nearest_values(const SpaceContext& context, Dimension dimension, std::int64_t wanted) {
   const auto possible = possible_values(context, dimension);
   if (possible.empty()) return {};
+  if (!space::row_of(dimension).words[0].empty()) {
+    std::string all;
+    for (const auto value : possible) all += (all.empty() ? "" : ", ") + value_text(dimension, value);
+    return "possible: " + all;
+  }
   std::string out;
   const auto above = std::upper_bound(possible.begin(), possible.end(), wanted);
   if (above != possible.begin()) out += value_text(dimension, *(above - 1));
@@ -75,22 +80,33 @@ SourceRef place_of(const Scenario& scenario, Dimension dimension, const Dimensio
 }
 
 /// What the value breaks most often, in words.
-std::string main_reason(const space::SpaceCounts& counts) {
+std::string main_reason(const SpaceContext& context, const space::SpaceCounts& counts) {
   const auto most = std::max_element(counts.rejected.begin(), counts.rejected.end());
   if (most == counts.rejected.end() || *most == 0) return "the conditions leave no value";
-  return std::string(describe(static_cast<Rejection>(most - counts.rejected.begin())));
+  const auto reason = static_cast<Rejection>(most - counts.rejected.begin());
+  const auto& example = counts.example[static_cast<std::size_t>(reason)];
+  if (example && (reason == Rejection::schedule_unsupported || reason == Rejection::micro_batches_below_stages)) {
+    const std::string problem = space::schedule_problem(context, *example);
+    if (!problem.empty()) return problem;
+  }
+  return std::string(describe(reason));
 }
 
 /// Why nothing with this one value is legal. The rejection of the value's own rule comes first: the others only say that the
 /// remaining combinations fail as well.
 std::string reason_of(const SpaceContext& context, const SearchSpace& single, Dimension dimension) {
+  const auto& wanted = single.of(dimension).values;
+  if (dimension == Dimension::schedule && !context.offers(static_cast<Schedule>(wanted.front()))) {
+    ParallelConfig config;
+    config.schedule = static_cast<Schedule>(wanted.front());
+    return space::schedule_problem(context, config);
+  }
   const auto counts = space::enumerate(context, single, [](const ParallelConfig&) { return true; });
-  const auto& choice = single.of(dimension);
   for (std::size_t i = 0; i < kRejectionCount; ++i)
-    if (counts.example[i] && value_of(*counts.example[i], dimension) == choice.values.front() &&
+    if (counts.example[i] && value_of(*counts.example[i], dimension) == wanted.front() &&
         space::row_of(dimension).check(context, *counts.example[i]))
       return std::string(describe(static_cast<Rejection>(i)));
-  return main_reason(counts);
+  return main_reason(context, counts);
 }
 
 std::vector<Diagnostic> check_dimension(const SpaceContext& context, const SearchSpace& space, Dimension dimension) {
@@ -101,7 +117,9 @@ std::vector<Diagnostic> check_dimension(const SpaceContext& context, const Searc
   bool any = false;
   for (const auto value : choice.values) {
     if (!choice.admits(value)) continue;
-    const auto single = only(dimension, value, choice.pinned);
+    // A pinned value that the framework does not have would always give way: nobody would notice.
+    const bool missing = dimension == Dimension::schedule && !context.offers(static_cast<Schedule>(value));
+    const auto single = only(dimension, value, choice.pinned && !missing);
     if (has_strategy(context, single)) {
       any = true;
       continue;
@@ -167,7 +185,7 @@ Diagnostic nothing_left(const SpaceContext& context, const SearchSpace& space) {
                              "a global batch of " + std::to_string(context.global_batch) + " cannot be reached on " + scope,
                              "nearest reachable: " + near);
   }
-  return make_diagnostic(Errc::empty_space, {}, "no legal strategy on " + scope + ": " + main_reason(counts));
+  return make_diagnostic(Errc::empty_space, {}, "no legal strategy on " + scope + ": " + main_reason(context, counts));
 }
 
 }  // namespace

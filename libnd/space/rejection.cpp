@@ -27,7 +27,7 @@ constexpr std::array<RejectionText, kRejectionCount> kTexts{{
     {Rejection::no_experts, "no_experts", "the model has no experts"},
     {Rejection::batch_mismatch, "batch_mismatch", "dp * mbs * mb is not the global batch"},
     {Rejection::micro_batches_below_stages, "micro_batches_below_stages", "too few micro-batches for the schedule"},
-    {Rejection::schedule_unsupported, "schedule_unsupported", "the schedule does not go with pp and vpp"},
+    {Rejection::schedule_unsupported, "schedule_unsupported", "the framework does not offer the schedule, or it does not go with pp and vpp"},
     {Rejection::sequence_parallel_conflict, "sequence_parallel_conflict",
      "sequence parallelism without tp, or off where the framework needs it"},
     {Rejection::sharding_conflict, "sharding_conflict", "op does not go with dp * cp or the ZeRO level"},

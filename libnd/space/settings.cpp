@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/text.hpp"
+#include "nd/schedule.hpp"
 #include "nd/search_space.hpp"
 #include "space/dimensions.hpp"
 
@@ -105,6 +106,8 @@ Result<std::int64_t> parse_value(Dimension dimension, std::string_view text, con
   const auto& row = row_of(dimension);
   const std::string wanted = core::canonical_name(text);
   const auto number = core::parse_integer(text);
+  if (dimension == Dimension::schedule)
+    if (const auto schedule = find_schedule(text)) return static_cast<std::int64_t>(*schedule);
   if (is_word_dimension(row)) {
     std::vector<std::string> words;
     for (std::size_t i = 0; i < row.words.size() && !row.words[i].empty(); ++i) {

@@ -12,6 +12,7 @@
 #include "formats/figure.hpp"
 #include "formats/tree/map_reader.hpp"
 #include "formats/tree/scalar.hpp"
+#include "nd/schedule.hpp"
 #include "run/profile_fields.hpp"
 
 namespace nd::formats {
@@ -118,10 +119,27 @@ class Overlay {
             sink_.push_back(make_diagnostic(Errc::wrong_type, node.where, "'" + node.text + "' cannot be read", hint));
             return false;
           }
+          if constexpr (std::is_same_v<Section, CapabilityProfile>) {
+            if (field.name == "schedules" && !know_schedules(node)) return false;
+          }
           target.*member = *std::move(value);
           return true;
         },
         field.member);
+  }
+
+  /// Every name of the list is one of the schedule table.
+  bool know_schedules(const ConfigNode& node) {
+    std::vector<std::string> known;
+    for (const Schedule schedule : all_schedules()) known.emplace_back(to_text(schedule));
+    bool all = true;
+    for (const auto& part : core::split(node.text, ',')) {
+      const std::string name(core::trim(part));
+      if (find_schedule(name)) continue;
+      sink_.push_back(make_diagnostic(Errc::out_of_range, node.where, "'" + name + "' is no pipeline schedule", core::name_hint(name, known)));
+      all = false;
+    }
+    return all;
   }
 
   const Citations& citations_;

@@ -16,6 +16,7 @@
 #include "formats/readers/mindformers_section.hpp"
 #include "formats/readers/reader.hpp"
 #include "formats/tree/scalar.hpp"
+#include "nd/schedule.hpp"
 
 namespace nd::formats {
 namespace {
@@ -120,22 +121,14 @@ class HyperReader {
   }
 
   void read_schedule() {
-    constexpr std::array<std::pair<std::string_view, Schedule>, 6> kSchedules{{
-        {"1f1b", Schedule::one_f_one_b},
-        {"gpipe", Schedule::gpipe},
-        {"interleaved", Schedule::interleaved},
-        {"interleaved1f1b", Schedule::interleaved},
-        {"interleaved_1f1b", Schedule::interleaved},
-        {"seqpipe", Schedule::seq_1f1b},
-    }};
     const auto name = accelerator_.map().string("pipeline_scheduler");
     if (!name) return;
-    const std::string wanted = core::canonical_name(*name);
-    for (const auto& [known, schedule] : kSchedules)
-      if (known == wanted)
-        return state(run_, "schedule", &RunSpec::schedule, std::optional(schedule), accelerator_.where("pipeline_scheduler"));
+    if (const auto schedule = find_schedule(*name))
+      return state(run_, "schedule", &RunSpec::schedule, schedule, accelerator_.where("pipeline_scheduler"));
+    std::vector<std::string> known;
+    for (const Schedule schedule : all_schedules()) known.emplace_back(to_text(schedule));
     accelerator_.map().error("pipeline_scheduler", Errc::unsupported, "unknown schedule '" + name->substr(0, 60) + "'",
-                             "known: 1f1b, gpipe, interleaved, seqpipe");
+                             core::name_hint(*name, known));
   }
 
   void read_context_algorithm() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/readers/mindformers_run.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "core/integer.hpp"
@@ -26,10 +27,10 @@ struct ScheduleWord {
 };
 constexpr std::array<Word<ScheduleWord>, 6> kSchedules{{{"1f1b", {Schedule::one_f_one_b, true}},
                                                         {"gpipe", {Schedule::gpipe, true}},
-                                                        {"seqpipe", {Schedule::one_f_one_b, false}},
+                                                        {"seqpipe", {Schedule::seq_1f1b, true}},
                                                         {"seqvpp", {Schedule::one_f_one_b, false}},
                                                         {"seqsmartvpp", {Schedule::one_f_one_b, false}},
-                                                        {"zero_bubble_v", {Schedule::one_f_one_b, false}}}};
+                                                        {"zero_bubble_v", {Schedule::zb_v, true}}}};
 // colossalai_cp gathers keys and values, ulysses_cp exchanges heads for sequence (nd_formats, section 4.2).
 constexpr std::array<Word<CpAlgorithm>, 3> kCpAlgorithms{
     {{"colossalai_cp", CpAlgorithm::all_gather}, {"ulysses_cp", CpAlgorithm::ulysses}, {"hybrid_cp", CpAlgorithm::all_gather}}};
@@ -177,7 +178,11 @@ class RunReader {
     if (word && !word->exact) findings_.warn(Errc::unsupported, where, "this schedule is priced as 1f1b");
     if (chunks && interleave && !*interleave)
       findings_.warn(Errc::conflict, s_.pipeline.where("pipeline_interleave"), "pp_interleave_num above 1 without pipeline_interleave is priced as interleaved");
-    const Schedule stated = word ? word->schedule : Schedule::one_f_one_b;
+    Schedule stated = word ? word->schedule : Schedule::one_f_one_b;
+    // The V has two chunks per stage; without a pipeline there is nothing to schedule.
+    if (stated == Schedule::zb_v && run_.pp.value_or(1) == 1) stated = Schedule::one_f_one_b;
+    if (stated == Schedule::zb_v && !run_.vpp) run_.vpp = 2;
+    if (stated == Schedule::seq_1f1b) run_.seq_split = std::max<std::int64_t>(1, s_.degrees.map().positive("seq_split_num").value_or(1));
     const Schedule schedule = chunks && stated == Schedule::one_f_one_b ? Schedule::interleaved : stated;
     if (word || chunks) state(run_, "schedule", &RunSpec::schedule, std::optional<Schedule>(schedule), where);
   }

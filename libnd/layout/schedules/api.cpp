@@ -1,9 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // The public functions of nd/schedule.hpp over the table and the replay.
+#include <algorithm>
+
+#include "core/text.hpp"
 #include "layout/replay.hpp"
 #include "layout/schedules/table.hpp"
 
 namespace nd {
+
+namespace {
+
+/// Names are compared without case and separators: "Seq-1F1B", "dualpipev".
+std::string bare_name(std::string_view name) {
+  std::string out = core::canonical_name(core::trim(name));
+  out.erase(std::remove(out.begin(), out.end(), '_'), out.end());
+  return out;
+}
+
+}  // namespace
 
 double ReplayResult::bubble_fraction() const {
   if (stages.empty() || makespan.value <= 0) return 0;
@@ -20,9 +34,18 @@ ScheduleShape schedule_shape(const ParallelConfig& config) {
 std::string_view schedule_title(Schedule schedule) { return layout::schedule_row(schedule).title; }
 
 std::optional<Schedule> find_schedule(std::string_view name) {
-  for (const auto& row : layout::schedule_table())
-    if (row.name == name) return row.id;
+  const std::string wanted = bare_name(name);
+  for (const auto& row : layout::schedule_table()) {
+    if (bare_name(row.name) == wanted) return row.id;
+    for (const auto& alias : core::split(row.aliases, ' '))
+      if (!alias.empty() && bare_name(alias) == wanted) return row.id;
+  }
   return std::nullopt;
+}
+
+ScheduleInfo schedule_info(Schedule schedule) {
+  const auto& row = layout::schedule_row(schedule);
+  return {.id = row.id, .name = row.name, .title = row.title, .aliases = row.aliases, .rule = row.rule, .splits_backward = row.splits_backward};
 }
 
 std::vector<Schedule> all_schedules() {

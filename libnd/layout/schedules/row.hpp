@@ -27,6 +27,8 @@ struct ScheduleRow {
   Schedule id = Schedule::one_f_one_b;
   std::string_view name;   ///< as in configuration files
   std::string_view title;  ///< for people
+  std::string_view aliases = {};  ///< other spellings in configuration files, separated by spaces; '-' and '_' do not count
+  std::string_view rule = {};     ///< what why_invalid demands, in words
   /// Why it cannot run with this shape; nullopt when it can. Positive fields are checked before.
   std::optional<std::string_view> (*why_invalid)(const ScheduleShape&) = nullptr;
   /// Appends the passes of one stage in order.
