@@ -5,8 +5,11 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "nd/fit.hpp"
+#include "nd/output_check.hpp"
 #include "nd/validation.hpp"
 #include "options.hpp"
 
@@ -67,7 +70,21 @@ int run_fit(const Options& options, const std::vector<nd::MeasuredRow>& rows, co
   return kDone;
 }
 
+/// Measured tables are somebody's work: no output may land on one.
+std::vector<nd::Diagnostic> output_conflicts(const Options& options) {
+  std::vector<nd::NamedFile> inputs, outputs;
+  for (const std::string& table : options.tables) inputs.push_back({"the command line", table});
+  const nd::NamedFile named[] = {{"--json", options.json}, {"--report", options.report}, {"--markdown", options.markdown}, {"--bands", options.bands}};
+  for (const nd::NamedFile& output : named)
+    if (!output.path.empty()) outputs.push_back(output);
+  return nd::check_outputs(inputs, outputs);
+}
+
 int run(const Options& options, const char* program) {
+  if (auto conflicts = output_conflicts(options); !conflicts.empty()) {
+    print_problems(nd::Error(std::move(conflicts)));
+    return kUsage;
+  }
   std::vector<nd::MeasuredRow> rows;
   bool readable = true;
   for (const std::string& table : options.tables) {
