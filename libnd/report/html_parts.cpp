@@ -52,14 +52,14 @@ std::string stacked_bars(const BarChart& chart) {
     for (const std::size_t part : shown) {
       const double width = bar.parts[part] * scale;
       if (width <= 0) continue;
-      const std::string amount = fmt::format("{:.4g}", bar.parts[part]);
+      const std::string amount = fmt::format("{:.{}f}", bar.parts[part], bar.parts[part] >= 100 ? 0 : bar.parts[part] >= 10 ? 1 : 2);
       out += fmt::format("<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.0f}\" fill=\"{}\" stroke=\"#fff\" stroke-width=\"0.6\"><title>{} {} {}</title></rect>",
                          x, y, width, kRow, kColours[part % kColours.size()], escape_html(chart.parts[part]), amount, chart.unit);
       if (width > kCharacter * static_cast<double>(amount.size()) + 6)
         out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\" fill=\"#fff\" pointer-events=\"none\" font-size=\"11\">{}</text>", x + width / 2, y + 14, amount);
       x += width;
     }
-    out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-weight=\"bold\">{}</text>\n", x + 6, y + 14, escape_html(bar.value));
+    out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-weight=\"bold\">{}</text>\n", kLeft + kPlot + 10, y + 14, escape_html(bar.value));
   }
   if (chart.limit > 0)
     out += fmt::format("<path d=\"M{:.1f} {:.1f}V{:.1f}\" stroke=\"#c2453d\" stroke-width=\"2\"/>\n", kLeft + chart.limit * scale, legend - 3, height - 4);

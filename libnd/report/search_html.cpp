@@ -25,10 +25,10 @@ using report::with_thousands;
 constexpr std::size_t kMostRows = 20;
 
 constexpr std::string_view kStyle =
-    "body{font:14px/1.45 system-ui,sans-serif;margin:2em auto;max-width:1240px;padding:0 1em;color:#1d2430}"
+    "body{font:14px/1.45 system-ui,sans-serif;margin:2em auto;max-width:1400px;padding:0 1em;color:#1d2430}"
     "h1{font-size:22px;margin-bottom:.2em}h2{font-size:17px;margin:1.8em 0 .3em}p{margin:.3em 0 .8em;max-width:60em}"
     ".lead{font-size:16px}table{border-collapse:collapse;margin:.5em 0;font-size:13px}.wide{overflow-x:auto}"
-    "th,td{padding:3px 9px;text-align:right;border-bottom:1px solid #dfe2e8;white-space:nowrap}th{color:#5a6372;font-weight:600}"
+    "th,td{padding:3px 7px;text-align:right;border-bottom:1px solid #dfe2e8;white-space:nowrap}th{color:#5a6372;font-weight:600}"
     "td:last-child,th:last-child{text-align:left}tr.chosen{background:#eaf1fb;font-weight:600}"
     "dl{display:grid;grid-template-columns:max-content auto;gap:2px 1.2em;margin:.5em 0}dt{color:#5a6372}dd{margin:0}"
     "svg{max-width:none}.note{color:#5a6372;font-size:13px}";
@@ -57,7 +57,7 @@ std::string request_section(const SearchReport& report) {
   line("input", report.file + (report.format.empty() ? "" : " (" + report.format + ")"));
   line("model", model);
   line("devices", fmt::format("{} x {}", scenario.run.devices, scenario.cluster.device.title));
-  line("framework", scenario.profile.title + " " + scenario.profile.version);
+  line("framework", fmt::format("{}: {} {}", scenario.profile.title, scenario.profile.name, scenario.profile.version));
   line("step", fmt::format("{} sequences of {} tokens", with_thousands(scenario.run.global_batch_size), with_thousands(scenario.run.seq_length)));
   line("memory budget", fmt::format("{:.1f} GiB per device", to_gib(report.result.budget)));
   const auto& stats = report.result.stats;
@@ -111,7 +111,7 @@ std::string memory_section(const PricedCandidate& candidate) {
     std::replace(names.back().begin(), names.back().end(), '_', ' ');
   }
   names.emplace_back("reserved on top");
-  return "<h2>Memory of a device, by pipeline stage</h2><p>Predicted peak, GiB. The line is the budget.</p>" +
+  return "<h2>Memory of a device, by pipeline stage</h2><p>Predicted peak, GiB. The red line is the budget; the figure on the right is the whole.</p>" +
          report::stacked_bars({.title = "memory by stage", .unit = "GiB", .parts = names, .bars = bars, .limit = to_gib(candidate.memory.budget)});
 }
 
@@ -120,15 +120,17 @@ std::string time_section(const PricedCandidate& candidate) {
   Bar hidden{.label = "hidden", .value = {}, .parts = {}};
   std::vector<std::string> names;
   double behind = 0;
+  const bool seconds = candidate.time.step.value >= 2;
+  const double unit = seconds ? 1.0 : 1e3;
   for (std::size_t i = 0; i < kTimePartCount; ++i) {
     names.emplace_back(report::part_title(static_cast<TimePart>(i)));
-    exposed.parts.push_back(1e3 * candidate.time.exposed[i].value);
-    hidden.parts.push_back(1e3 * candidate.time.hidden[i].value);
+    exposed.parts.push_back(unit * candidate.time.exposed[i].value);
+    hidden.parts.push_back(unit * candidate.time.hidden[i].value);
     behind += candidate.time.hidden[i].value;
   }
   hidden.value = short_seconds(behind);
-  return "<h2>Time of a step</h2><p>The exposed parts sum to the step. Hidden work runs behind something else and costs nothing.</p>" +
-         report::stacked_bars({.title = "time of a step", .unit = "ms", .parts = names, .bars = {exposed, hidden}, .limit = 0});
+  return std::string("<h2>Time of a step</h2><p>In ") + (seconds ? "seconds" : "milliseconds") + ". The exposed parts sum to the step; hidden work runs behind something else and costs nothing.</p>" +
+         report::stacked_bars({.title = "time of a step", .unit = seconds ? "s" : "ms", .parts = names, .bars = {exposed, hidden}, .limit = 0});
 }
 
 /// Micro-batches that a drawing can show: more than fill and drain, a multiple of what the schedules ask for.

@@ -80,13 +80,17 @@ SourceRef place_of(const Scenario& scenario, Dimension dimension, const Dimensio
 }
 
 /// What the value breaks most often, in words.
-std::string main_reason(const SpaceContext& context, const space::SpaceCounts& counts) {
+std::string main_reason(const SpaceContext& context, const SearchSpace& space, const space::SpaceCounts& counts) {
   const auto most = std::max_element(counts.rejected.begin(), counts.rejected.end());
   if (most == counts.rejected.end() || *most == 0) return "the conditions leave no value";
   const auto reason = static_cast<Rejection>(most - counts.rejected.begin());
   const auto& example = counts.example[static_cast<std::size_t>(reason)];
   if (example && (reason == Rejection::schedule_unsupported || reason == Rejection::micro_batches_below_stages)) {
-    const std::string problem = space::schedule_problem(context, *example);
+    // Degrees may have been refused before a schedule was chosen: the wanted one decides what to say.
+    ParallelConfig config = *example;
+    const auto& wanted = space.of(Dimension::schedule).values;
+    if (!wanted.empty()) config.schedule = static_cast<Schedule>(wanted.front());
+    const std::string problem = nd::space::schedule_problem(context, config);
     if (!problem.empty()) return problem;
   }
   return std::string(describe(reason));
@@ -106,7 +110,7 @@ std::string reason_of(const SpaceContext& context, const SearchSpace& single, Di
     if (counts.example[i] && value_of(*counts.example[i], dimension) == wanted.front() &&
         space::row_of(dimension).check(context, *counts.example[i]))
       return std::string(describe(static_cast<Rejection>(i)));
-  return main_reason(context, counts);
+  return main_reason(context, single, counts);
 }
 
 std::vector<Diagnostic> check_dimension(const SpaceContext& context, const SearchSpace& space, Dimension dimension) {
@@ -185,7 +189,7 @@ Diagnostic nothing_left(const SpaceContext& context, const SearchSpace& space) {
                              "a global batch of " + std::to_string(context.global_batch) + " cannot be reached on " + scope,
                              "nearest reachable: " + near);
   }
-  return make_diagnostic(Errc::empty_space, {}, "no legal strategy on " + scope + ": " + main_reason(context, counts));
+  return make_diagnostic(Errc::empty_space, {}, "no legal strategy on " + scope + ": " + main_reason(context, space, counts));
 }
 
 }  // namespace

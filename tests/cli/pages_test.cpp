@@ -24,5 +24,5 @@ TEST_CASE("README shows the output of its example", "[cli]") {
 }
 
 TEST_CASE("docs/cli.md is what the option table says", "[cli]") {
-  CHECK(read_file(kRoot + "docs/cli.md") == nd::testing::run_nd({"--help-markdown"}).out);
+  CHECK(read_file(kRoot + "docs/cli.md") == nd::testing::run_nd(std::string("--help-markdown")).out);
 }

@@ -302,8 +302,12 @@ TEST_CASE("MindFormers: optimizer sharding, schedule and context parallelism", "
   CHECK(odd.run.optimizer_shard == 8);
   CHECK(warned(odd, "does not divide"));
   const Request variant = request("pipeline_stage: 2", "pipeline_config: {pipeline_scheduler: zero_bubble_v}");
-  CHECK(variant.run.schedule == Schedule::one_f_one_b);
-  CHECK(warned(variant, "priced as 1f1b"));
+  CHECK(variant.run.schedule == Schedule::zb_v);
+  CHECK(variant.run.vpp == 2);
+  CHECK_FALSE(warned(variant, "priced as 1f1b"));
+  const Request parts = request("pipeline_stage: 2, seq_split_num: 4", "pipeline_config: {pipeline_scheduler: seqpipe}");
+  CHECK(parts.run.schedule == Schedule::seq_1f1b);
+  CHECK(parts.run.seq_split == 4);
   CHECK(request("context_parallel: 4", "").run.cp_algorithm == CpAlgorithm::all_gather);
   CHECK(request("context_parallel: 4, context_parallel_algo: ulysses_cp", "").run.cp_algorithm == CpAlgorithm::ulysses);
   CHECK(request("context_parallel: 4, context_parallel_algo: hybrid_cp, ulysses_degree_in_cp: 4", "").run.cp_algorithm == CpAlgorithm::ulysses);

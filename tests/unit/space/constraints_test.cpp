@@ -143,12 +143,35 @@ TEST_CASE("Each rule says what it is about") {
     config.pp = 2;
     config.dp = 4;
     config.micro_batch_num = 4;
+    auto scenario = dense();
+    scenario.profile.can.schedules = "1f1b, interleaved, zb_v, zb_h1, dualpipe";
     config.schedule = Schedule::zb_v;
-    CHECK(first_violation(dense(), config) == Rejection::schedule_unsupported);
+    CHECK(first_violation(scenario, config) == Rejection::schedule_unsupported);
+    config.vpp = 2;
+    CHECK(first_violation(scenario, config) == Rejection::layers_not_divisible);  // 6 layers over 2 stages of 2 chunks
+    config.vpp = 1;
     config.schedule = Schedule::dualpipe;
-    CHECK_FALSE(first_violation(dense(), config));
+    CHECK_FALSE(first_violation(scenario, config));
+    config.micro_batch_num = 2;  // below 2 pp
+    config.micro_batch_size = 2;
+    CHECK(first_violation(scenario, config) == Rejection::micro_batches_below_stages);
+    config.micro_batch_num = 4;
+    config.micro_batch_size = 1;
     config.schedule = Schedule::zb_h1;
-    CHECK_FALSE(first_violation(dense(), config));
+    CHECK_FALSE(first_violation(scenario, config));
+    CHECK(first_violation(dense(), config) == Rejection::schedule_unsupported);  // not on the framework's list
+  }
+  SECTION("interleaving with micro-batches that are no multiple of pp, where the framework takes them") {
+    auto scenario = dense();
+    scenario.run.global_batch_size = 20;
+    config = {.dp = 4, .pp = 2, .vpp = 3, .micro_batch_size = 1, .micro_batch_num = 5};
+    config.schedule = Schedule::interleaved;
+    CHECK(first_violation(scenario, config) == Rejection::micro_batches_below_stages);
+    scenario.profile.can.interleaved_any_batches = true;
+    CHECK_FALSE(first_violation(scenario, config));
+    config.micro_batch_num = 1;
+    config.micro_batch_size = 5;
+    CHECK(first_violation(scenario, config) == Rejection::micro_batches_below_stages);
   }
   SECTION("sequence parallelism") {
     config.sequence_parallel = true;

@@ -89,6 +89,7 @@ TEST_CASE("Dimensions off the list keep what the source states") {
 
 TEST_CASE("A pinned value stays where it can and gives way where it cannot") {
   auto scenario = testing::make_scenario(testing::small_dense(), {.devices = 8, .global_batch = 16, .seq_length = 64});
+  scenario.profile.can.schedules = "1f1b, interleaved, zb_h1";
   RunSpec stated;
   stated.schedule = Schedule::zb_h1;
   stated.sequence_parallel = true;
