@@ -55,7 +55,7 @@ TEST_CASE("the plan names constants that exist, each with a reading and at most 
   Scenario any = scenario_of("a100-sxm-80", "megatron-core", "lm-2023");
   for (const report::FitMember& member : plan->members) {
     INFO(member.member);
-    CHECK(!member.reading.empty());
+    REQUIRE(!member.reading.empty());
     CHECK(member.width <= 0.5);
     const bool other_device = member.member == "vector_bandwidth" || member.member == "levels.rack.efficiency" ||
                               member.member.rfind("attention_fraction", 0) == 0;
@@ -74,10 +74,18 @@ TEST_CASE("an attention rate belongs to the kernel the framework runs", "[fit]")
 TEST_CASE("fitted figures are written in place: read back as given, everything else kept", "[fit]") {
   FitReport fit;
   fit.learned_rows = 7;
-  fit.constants = {{.group = "a100", .member = "gemm_fraction", .before = 0.8, .fitted = 0.7125},
-                   {.group = "ascend-910b", .member = "vector_bandwidth", .before = 1.0, .fitted = 1.5},
-                   {.group = "megatron-deepspeed vtrain", .member = "step_overhead_ms", .before = 11, .fitted = 13.5},
-                   {.group = "megatron-deepspeed vtrain", .member = "cp_exposed", .before = 0.75, .fitted = 0.625}};
+  const auto constant = [](const char* group, const char* member, double before, double fitted) {
+    FittedConstant out;
+    out.group = group;
+    out.member = member;
+    out.before = before;
+    out.fitted = fitted;
+    out.z = 1;
+    return out;
+  };
+  fit.constants = {constant("a100", "gemm_fraction", 0.8, 0.7125), constant("ascend-910b", "vector_bandwidth", 1.0, 1.5),
+                   constant("megatron-deepspeed vtrain", "step_overhead_ms", 11, 13.5),
+                   constant("megatron-deepspeed vtrain", "cp_exposed", 0.75, 0.625)};
   const std::string folder = (std::filesystem::temp_directory_path() / "nd_fit_data_test").string();
   std::filesystem::remove_all(folder);
   const auto files = write_fitted_files(fit, data(), folder);
