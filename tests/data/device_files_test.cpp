@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include <map>
 #include <string>
@@ -44,7 +45,7 @@ TEST_CASE("every device file loads, carries its own name, peaks and sources") {
     for (const nd::TopologyLevel& level : type.levels) {
       INFO(level.name);
       CHECK(level.bus.value > 0);
-      CHECK(level.efficiency > 0.5);
+      CHECK(level.efficiency > 0.4);  // Omni-Path of 2020 reaches less than half its line rate
       CHECK(level.latency.value >= 20e-6);
       CHECK(level.latency.value < 1e-3);
       CHECK(type.sources.contains("network.levels." + level.name + ".bandwidth"));
@@ -121,7 +122,8 @@ TEST_CASE("figures of well-known devices") {
   CHECK(a100.memory.bandwidth.value == Approx(2039e9));                                    // data sheet
   CHECK(nd::to_gib(a100.memory.usable) == Approx(79.15));                                  // full-card readings of failed runs
   CHECK(a100.compute.cores == 108);
-  CHECK(a100.levels[0].bus.value * a100.levels[0].efficiency == Approx(220.8e9));          // 230 GB/s x 0.96
+  CHECK(a100.levels[0].bus.value == Approx(230e9));                                         // nccl-tests, 8 ranks
+  CHECK(std::abs(a100.levels[0].efficiency - 0.96) < 0.12);                                // fitted, prior 0.96 +- 12 %
   CHECK(a100.levels[1].bandwidth.value == Approx(25e9));                                   // 200 Gbit/s a device
   CHECK(a100.levels[0].latency.value == Approx(43e-6));
   CHECK(a100.levels[1].latency.value == Approx(73e-6));                                    // 43 + 30 across nodes
@@ -133,7 +135,7 @@ TEST_CASE("figures of well-known devices") {
   CHECK(a2.levels[0].full_mesh);
   CHECK(a2.levels[0].bus.value == Approx(129e9));
   REQUIRE(a2.compute.vector_bandwidth.has_value());
-  CHECK(a2.compute.vector_bandwidth->value == Approx(304e9));  // 0.19 x 1600 GB/s
+  CHECK(std::abs(a2.compute.vector_bandwidth->value / 1600e9 - 0.19) < 0.06);  // fitted, prior 0.19 of the HBM rate +- 30 %
   CHECK(a2.memory.usable_is_allocatable);
   REQUIRE(a2.memory.usual_budget.has_value());
   CHECK(nd::to_gib(*a2.memory.usual_budget) == Approx(58.0));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include <map>
 #include <set>
@@ -124,8 +125,9 @@ TEST_CASE("versions differ where the studies say so") {
   CHECK(profile("mindspeed-llm", "2.3.0").memory.optimizer_temporary == nd::OptimizerTemporary::largest_tensor);
   CHECK(profile("mindspeed-llm").memory.optimizer_temporary == nd::OptimizerTemporary::none);
   CHECK(profile("megatron-core", "lm-2021").memory.flash_attention == false);
-  CHECK(profile("megatron-core", "bridge-25.05").time.traffic_factor == Approx(1.0));
-  CHECK(profile("megatron-core").time.traffic_factor == Approx(0.54));
+  // Fused operators move 1.0 of the counted bytes (prior, +- 20 %); the containers of mid-2026 about half.
+  CHECK(std::abs(profile("megatron-core", "bridge-25.05").time.traffic_factor - 1.0) < 0.2);
+  CHECK(profile("megatron-core").time.traffic_factor < 0.65);
   // fp16 under ZeRO-1: weights 2, gradients 2, and 16 in the sharded part (main 4, states 8, gradient partition 4).
   const auto bloom = profile("megatron-deepspeed", "bigscience-fp16").memory;
   CHECK(bloom.main_bytes + bloom.state_bytes + bloom.gradient_partition_bytes == 16);
@@ -147,9 +149,14 @@ TEST_CASE("versions differ where the studies say so") {
 }
 
 TEST_CASE("features apply in order, and a version may give them figures of its own") {
-  CHECK(profile("nemo", "nemo-25.04", {"tp_overlap"}).time.tp_exposed == Approx(0.45));
-  CHECK(profile("bridge", "bridge-25.05", {"tp_overlap"}).time.tp_exposed == Approx(0.30));
-  CHECK(profile("bridge", "bridge-26.05", {"TP-overlap"}).time.tp_exposed == Approx(0.38));
+  const double nemo = profile("nemo", "nemo-25.04", {"tp_overlap"}).time.tp_exposed;
+  const double bridge = profile("bridge", "bridge-25.05", {"tp_overlap"}).time.tp_exposed;
+  CHECK(profile("nemo", "nemo-25.04").time.tp_exposed == 1.0);
+  for (const double share : {nemo, bridge, profile("bridge", "bridge-26.05", {"TP-overlap"}).time.tp_exposed}) {
+    CHECK(share > 0.2);
+    CHECK(share < 0.7);
+  }
+  CHECK(nemo != bridge);  // a figure of the version, not of the feature all share
   CHECK(profile("hf", "4.45", {"fused_ce"}).memory.logit_bytes == 8);
   CHECK(profile("hf", "4.48", {"fused_ce"}).memory.logit_bytes == 10);
   CHECK(profile("megatron", "0.14", {"te_cross_entropy", "cross_entropy_fusion"}).memory.logit_bytes == 10);
