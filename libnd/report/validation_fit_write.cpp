@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstddef>
 #include <fstream>
 #include <iterator>
@@ -18,10 +19,16 @@ namespace {
 
 using Path = std::vector<std::string>;
 
+constexpr double kSilent = 0.02;  ///< prior standard deviations
+constexpr double kNoMove = 0.004;
+
 /// A figure to set: a plain number becomes `value`, a number with a unit is multiplied by `ratio`.
 struct Change {
   double value = 0, ratio = 1;
-  std::string note;
+  bool silent = false;  ///< the rows did not ask for another value than the prior
+
+  [[nodiscard]] const char* kind() const { return silent ? "assumed" : "fitted"; }
+  [[nodiscard]] bool moves() const { return std::abs(ratio - 1.0) > kNoMove; }
 };
 
 /// A data file whose figures are changed line by line, so that comments, order and everything unknown stay as they are.
@@ -34,13 +41,14 @@ class YamlLines {
     const std::size_t line = find(path);
     if (line == kNone || lines_[line].find("value: ") == std::string::npos) return false;
     replace_value(lines_[line], change);
-    replace_between(lines_[line], "kind: ", ",}", "fitted");
+    replace_between(lines_[line], "kind: ", ",}", change.kind());
     replace_between(lines_[line], "source: ", "]", "[nd-fit");
     changed_ = true;
     return true;
   }
   /// Adds a figure that the block `path` inherited so far; makes its last mapping when there is none.
   bool add(const Path& block, const std::string& key, const Change& change) {
+    if (change.silent && !change.moves()) return true;  // stays inherited
     const std::size_t parent = find(Path(block.begin(), block.end() - 1));
     if (parent == kNone) return false;
     std::size_t line = find(block);
@@ -51,7 +59,7 @@ class YamlLines {
       lines_.insert(at(line), std::string(indent, ' ') + block.back() + ":");
     }
     const std::size_t indent = indent_of(lines_[line]) + 2;
-    lines_.insert(at(line + 1), fmt::format("{}{}: {{value: {:.4g}, kind: fitted, source: [nd-fit]}}", std::string(indent, ' '), key, change.value));
+    lines_.insert(at(line + 1), fmt::format("{}{}: {{value: {:.4g}, kind: {}, source: [nd-fit]}}", std::string(indent, ' '), key, change.value, change.kind()));
     changed_ = true;
     return true;
   }
@@ -167,7 +175,8 @@ void apply(const FitReport& report, const report::FitPlan& plan, const std::stri
   for (const FittedConstant& constant : report.constants) {
     const auto group = std::find_if(plan.groups.begin(), plan.groups.end(), [&](const report::FitGroup& g) { return g.name == constant.group; });
     if (group == plan.groups.end()) continue;
-    const Change change{constant.fitted, constant.fitted / constant.before, {}};
+    const Change change{.value = constant.fitted, .ratio = constant.fitted / constant.before, .silent = std::abs(constant.z) < kSilent};
+    if (change.silent && !change.moves()) continue;
     if (folder == "frameworks") {
       if (group->framework == name) set_framework(*group, constant, change, file);
     } else if (group->framework.empty() &&
