@@ -181,7 +181,10 @@ class RunReader {
     Schedule stated = word ? word->schedule : Schedule::one_f_one_b;
     // The V has two chunks per stage; without a pipeline there is nothing to schedule.
     if (stated == Schedule::zb_v && run_.pp.value_or(1) == 1) stated = Schedule::one_f_one_b;
-    if (stated == Schedule::zb_v && !run_.vpp) run_.vpp = 2;
+    if (stated == Schedule::zb_v && !chunks) {
+      run_.vpp = 2;
+      findings_.warn(Errc::missing_field, where, "zero_bubble_v runs two chunks per stage; pp_interleave_num 2 is assumed");
+    }
     if (stated == Schedule::seq_1f1b) run_.seq_split = std::max<std::int64_t>(1, s_.degrees.map().positive("seq_split_num").value_or(1));
     const Schedule schedule = chunks && stated == Schedule::one_f_one_b ? Schedule::interleaved : stated;
     if (word || chunks) state(run_, "schedule", &RunSpec::schedule, std::optional<Schedule>(schedule), where);
