@@ -154,7 +154,7 @@ std::string pipeline_section(const SearchReport& report, const PricedCandidate& 
   std::string out = "<h2>The pipeline, pass by pass</h2><p>";
   out += candidate.config.pp == 1
              ? std::string("There is one stage: no pipeline, every device runs the micro-batches one after another.")
-             : fmt::format("Schedule {}: each row is a pipeline stage, each block a forward or backward pass of one micro-batch. Grey gaps are waiting: the bubble.",
+             : fmt::format("Schedule {}: each row is a pipeline stage, each block a forward or backward pass of one micro-batch. Grey gaps are waiting. The bubble in the time above is what the busiest stage waits; the others wait longer.",
                            escape_html(std::string(info.title)));
   if (passes.shape.micro_batches != all)
     out += fmt::format(" Drawn with {} of the {} micro-batches; fill and drain look the same, the middle is shorter, so the share of waiting is larger here.",
