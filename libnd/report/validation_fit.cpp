@@ -89,7 +89,7 @@ std::vector<FittedConstant> bind_constants(const report::FitPlan& plan, std::vec
   for (const report::FitGroup& group : plan.groups) {
     for (const report::FitMember& member : plan.members) {
       if (!in_group_kind(member, group)) continue;
-      const auto stated = group.priors.find(member.member);
+      const auto stated = group.priors.find(member.key());
       if (member.stated_only && stated == group.priors.end()) continue;
       FittedConstant constant{.group = group.name, .member = member.member, .feature = member.feature, .reading = member.reading,
                               .prior = stated != group.priors.end() ? stated->second : member.prior, .width = member.width};

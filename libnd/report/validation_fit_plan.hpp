@@ -17,7 +17,7 @@ struct FitGroup {
   std::vector<std::string> devices;            ///< file names; "*" = every device
   std::string framework;                       ///< empty for devices
   std::vector<std::string> versions;           ///< empty = every version, kept in the file's defaults
-  std::map<std::string, double> priors;        ///< by member; otherwise the prior of the constant
+  std::map<std::string, double> priors;        ///< by FitMember::key; otherwise the prior of the constant
   [[nodiscard]] bool covers_all_devices() const { return devices.size() == 1 && devices.front() == "*"; }
   [[nodiscard]] bool covers(const Scenario& scenario) const;
 };
@@ -28,6 +28,8 @@ struct FitMember {
   std::string of;                        ///< "devices", "frameworks" or "all devices"
   double prior = 0, width = 0;           ///< prior 0: the figure of the data
   bool stated_only = false;              ///< only groups that state a prior of their own have it
+  /// How a group names it among its priors: "traffic_factor", "traffic_factor@lora" for the figure of a feature.
+  [[nodiscard]] std::string key() const { return feature.empty() ? member : member + "@" + feature; }
 };
 
 /// data/measured/fit.yaml
