@@ -164,6 +164,11 @@ class Preparation {
       run.global_batch_size = (wanted + *run.devices - 1) / *run.devices * *run.devices;
       defaulted_.push_back("global_batch_size");
     }
+    const auto peak = [this](nd::Dtype type) { return device_.peak[static_cast<std::size_t>(type)].value; };
+    if (!run.compute_dtype && peak(nd::Dtype::bf16) <= 0 && peak(nd::Dtype::fp16) > 0) {
+      run.compute_dtype = nd::Dtype::fp16;  // V100 and older
+      defaulted_.push_back("compute_dtype = fp16");
+    }
     out_.scenario.profile = nd::effective_profile(profile_, run);
     auto resolved = nd::resolve_run(run, model, out_.scenario.profile);
     out_.stated_is_legal = resolved.has_value();
@@ -208,6 +213,7 @@ class Preparation {
       for (const auto& info : nd::dimension_list()) searched.push_back(info.id);
     }
     out_.space = nd::pin_dimensions(stated_, out_.scenario.run.strategy, searched);
+    refuse_double_settings();
     for (const auto& text : options_.settings) set(text, "--set");
     if (!options_.recompute.empty()) set_recompute();
     if (!options_.schedules.empty()) set_schedules();
@@ -222,6 +228,18 @@ class Preparation {
     auto next = nd::with_setting(out_.space, all_schedules_asked(text) ? "schedule=" + offered_schedules() : text, option_place(option));
     if (!next) append(problems_, next.error().diagnostics);
     else out_.space = std::move(*next);
+  }
+
+  /// A dimension has one statement on the command line: of two that differ one would have to be ignored.
+  void refuse_double_settings() {
+    for (const auto& text : options_.settings) {
+      const auto dimension = nd::parse_dimension(text.substr(0, text.find_first_of("=<>!")), {});
+      if (!dimension) continue;
+      if (*dimension == nd::Dimension::recompute && !options_.recompute.empty())
+        problems_.push_back(usage_error("--recompute", "--set " + text + " says it as well", "give one of them"));
+      if (*dimension == nd::Dimension::schedule && !options_.schedules.empty())
+        problems_.push_back(usage_error("--schedule", "--set " + text + " says it as well", "give one of them"));
+    }
   }
 
   void set_recompute() {
@@ -260,8 +278,28 @@ class Preparation {
     out_.options.keep_all = options_.all || !options_.ranking_csv.empty() || !options_.output_dir.empty();
     out_.options.memory_limit = options_.max_memory;
     if (options_.memory_reserve) out_.options.memory_reserve = *options_.memory_reserve;
+    check_memory();
     out_.stated = stated_;
     finish_defaulted();
+  }
+
+  /// A limit above what the device has changes nothing, a reserve as large as the budget leaves nothing: both are said.
+  void check_memory() {
+    const auto gib = [](nd::Bytes amount) {
+      const auto tenths = static_cast<std::int64_t>(nd::to_gib(amount) * 10.0 + 0.5);
+      return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GiB";
+    };
+    const nd::Bytes usable = device_.memory.usable;
+    const auto wanted = stated_.device_memory;
+    if (wanted && *wanted > usable) {
+      auto note = nd::make_diagnostic(nd::Errc::out_of_range, stated_.origins["device_memory"].where,
+                                      "more than the " + gib(usable) + " a run can use on " + device_.name + ", which is the budget");
+      note.severity = nd::Severity::note;
+      out_.notes.push_back(std::move(note));
+    }
+    if (!options_.memory_reserve || !problems_.empty()) return;
+    if (nd::search_scenario(out_.scenario, out_.space, out_.options).run.device_memory.value <= 1.0)
+      problems_.push_back(usage_error("-mem", gib(*options_.memory_reserve) + " is all of the memory budget", "less than " + gib(usable)));
   }
 
   /// Fields nobody stated, without those that the search varies anyway.

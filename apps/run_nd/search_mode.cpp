@@ -4,8 +4,11 @@
 #include <charconv>
 #include <chrono>
 #include <cstdio>
+#include <utility>
+#include <vector>
 
 #include "modes.hpp"
+#include "nd/output_check.hpp"
 #include "request.hpp"
 
 namespace run_nd {
@@ -59,6 +62,7 @@ class SearchMode {
   Exit run() {
     // --json - and -v 0 keep the standard output to themselves.
     talks_ = options_.verbosity.value_or(2) > 0 && options_.json != "-";
+    if (auto conflicts = output_conflicts(); !conflicts.empty()) return refuse(conflicts);
     if (explain_.file) return explain_stated();
     search();
     if (explain_.rank > static_cast<std::int64_t>(report_.result.candidates.size()) && !report_.result.candidates.empty())
@@ -90,6 +94,18 @@ class SearchMode {
     report_.all = options_.all;
     report_.timings = options_.timings;
     report_.jobs = options.jobs;
+  }
+
+  /// What is read must survive, and every file asked for must come out.
+  [[nodiscard]] std::vector<nd::Diagnostic> output_conflicts() const {
+    std::vector<nd::NamedFile> inputs{{"-y", prepared_.file}}, outputs;
+    if (options_.device_type.find('/') != std::string::npos || options_.device_type.ends_with(".yaml")) inputs.push_back({"-A", options_.device_type});
+    for (const auto& [option, path] : {std::pair{"--json", &options_.json}, std::pair{"--ranking_csv", &options_.ranking_csv},
+                                       std::pair{"--trace", &options_.trace}, std::pair{"--report", &options_.report}})
+      if (!path->empty()) outputs.push_back({option, *path});
+    if (!options_.output_dir.empty())
+      for (const char* name : {"ranking.csv", "search.json", "report.html"}) outputs.push_back({"-o", options_.output_dir + "/" + name});
+    return nd::check_outputs(inputs, outputs);
   }
 
   Exit explain_stated() {

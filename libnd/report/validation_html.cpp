@@ -109,7 +109,7 @@ std::string validation_html(const ValidationReport& report, int worst) {
   out += fmt::format("<p>{} rows, {} priced, {} skipped, {} quarantined.</p>\n", report.rows.size(), report.priced, report.skipped,
                      report.quarantined);
   out += chart_svg(time, groups) + chart_svg(memory, groups);
-  for (const report::TextTable& table : report::validation_tables(report, worst))
+  for (const report::StatisticsTable& table : report::validation_tables(report, worst))
     if (!table.rows.empty()) out += report::to_html(table);
   return out + "</body></html>\n";
 }

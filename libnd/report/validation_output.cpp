@@ -104,7 +104,7 @@ std::string validation_json(const ValidationReport& report, bool with_rows) {
 
 std::string validation_text(const ValidationReport& report, int worst) {
   std::string out = headline(report) + "\n";
-  for (const report::TextTable& table : report::validation_tables(report, worst)) {
+  for (const report::StatisticsTable& table : report::validation_tables(report, worst)) {
     if (table.rows.empty()) continue;
     out += "\n" + report::to_plain_text(table);
   }
@@ -117,7 +117,7 @@ std::string validation_markdown(const ValidationReport& report, int worst) {
       "Made by `nd_validate --markdown`; do not edit. Every row of the measured tables is priced as the strategy it states, with nothing "
       "fitted to it while scoring. How rows are read is in [validation.md](validation.md).\n\n" +
       headline(report) + "\n\n";
-  for (const report::TextTable& table : report::validation_tables(report, worst)) {
+  for (const report::StatisticsTable& table : report::validation_tables(report, worst)) {
     if (!table.rows.empty()) out += report::to_markdown(table);
   }
   return out;

@@ -26,8 +26,8 @@ void add_errors(std::vector<std::string>& row, const ErrorStatistics& s) {
   row.push_back(signed_percent(s.bias));
 }
 
-TextTable error_table(std::string title, const std::map<std::string, ValidationSummary>& groups, const ValidationSummary* total) {
-  TextTable table;
+StatisticsTable error_table(std::string title, const std::map<std::string, ValidationSummary>& groups, const ValidationSummary* total) {
+  StatisticsTable table;
   table.title = std::move(title);
   table.note = "Errors are predicted / measured - 1 in per cent: mean, median, 90th percentile and maximum of the absolute error; bias is the "
                "median of the signed one.";
@@ -44,8 +44,8 @@ TextTable error_table(std::string title, const std::map<std::string, ValidationS
   return table;
 }
 
-TextTable fit_table(const ValidationReport& report) {
-  TextTable table;
+StatisticsTable fit_table(const ValidationReport& report) {
+  StatisticsTable table;
   table.title = "Fit test";
   table.note = "Verdicts against what happened: rows that ran should fit (yes or tight), rows that ended out of memory should not.";
   table.header = {"", "ran: yes", "ran: tight", "ran: no", "failed: yes", "failed: tight", "failed: no"};
@@ -59,8 +59,8 @@ TextTable fit_table(const ValidationReport& report) {
   return table;
 }
 
-TextTable sweep_table(const ValidationReport& report) {
-  TextTable table;
+StatisticsTable sweep_table(const ValidationReport& report) {
+  StatisticsTable table;
   table.title = "Ranking of strategies";
   table.note = "One line per source and model: sweeps of four or more strategies of the same problem. Regret is the measured time of the "
                "predicted best over the measured best, minus 1.";
@@ -100,8 +100,8 @@ TextTable sweep_table(const ValidationReport& report) {
 
 using RowError = std::function<std::optional<double>(const ValidatedRow&)>;
 
-TextTable worst_table(const ValidationReport& report, int worst, bool time) {
-  TextTable table;
+StatisticsTable worst_table(const ValidationReport& report, int worst, bool time) {
+  StatisticsTable table;
   table.title = time ? "Worst step times" : "Worst memory peaks";
   table.header = {"row", "model", "device", "strategy", "measured", "predicted", "error %", "may be"};
   const RowError error = [time](const ValidatedRow& row) { return time ? row.time_error() : row.memory_error(); };
@@ -123,8 +123,8 @@ TextTable worst_table(const ValidationReport& report, int worst, bool time) {
   return table;
 }
 
-TextTable reason_table(const ValidationReport& report, bool quarantined) {
-  TextTable table;
+StatisticsTable reason_table(const ValidationReport& report, bool quarantined) {
+  StatisticsTable table;
   table.title = quarantined ? "Quarantined rows" : "Skipped rows";
   table.note = quarantined ? "Priced but not scored: the source is known or shown to be wrong or not comparable." : "Not priced.";
   table.header = {"reason", "rows", "first"};
@@ -160,8 +160,8 @@ std::vector<std::string> error_candidates(const ValidatedRow& row) {
   return out;
 }
 
-std::vector<TextTable> validation_tables(const ValidationReport& report, int worst) {
-  std::vector<TextTable> out;
+std::vector<StatisticsTable> validation_tables(const ValidationReport& report, int worst) {
+  std::vector<StatisticsTable> out;
   out.push_back(error_table("By file", report.files, &report.overall));
   out.push_back(error_table("By device", report.devices, nullptr));
   out.push_back(error_table("By framework", report.frameworks, nullptr));
@@ -174,7 +174,7 @@ std::vector<TextTable> validation_tables(const ValidationReport& report, int wor
   return out;
 }
 
-std::string to_plain_text(const TextTable& table) {
+std::string to_plain_text(const StatisticsTable& table) {
   std::vector<std::size_t> width(table.header.size(), 0);
   const auto measure = [&](const std::vector<std::string>& cells) {
     for (std::size_t i = 0; i < cells.size(); ++i) width[i] = std::max(width[i], cells[i].size());
@@ -194,7 +194,7 @@ std::string to_plain_text(const TextTable& table) {
   return out;
 }
 
-std::string to_markdown(const TextTable& table) {
+std::string to_markdown(const StatisticsTable& table) {
   const auto escaped = [](std::string text) {
     for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, "\\");
     return text;
@@ -224,7 +224,7 @@ std::string escape_html(const std::string& text) {
   return out;
 }
 
-std::string to_html(const TextTable& table) {
+std::string to_html(const StatisticsTable& table) {
   std::string out = "<h2>" + escape_html(table.title) + "</h2>\n";
   if (!table.note.empty()) out += "<p>" + escape_html(table.note) + "</p>\n";
   out += "<table><thead><tr>";

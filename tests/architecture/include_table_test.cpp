@@ -40,7 +40,7 @@ const std::map<std::string, std::string> kPublicHeader{
     {"device", "device"},     {"parallel_config", "run"},  {"run_spec", "run"},      {"framework_profile", "run"}, {"ops", "ops"},
     {"scenario", "layout"},   {"schedule", "layout"},     {"memory", "memory"},        {"perf", "perf"},         {"calibration", "calibration"},
     {"search_space", "space"}, {"search", "search"},       {"data_store", "formats"}, {"formats", "formats"},   {"report", "report"},
-    {"validation", "report"}, {"nd", "report"},
+    {"validation", "report"}, {"fit", "report"}, {"nd", "report"},
 };
 
 /// Third-party headers and the modules whose .cpp files may use them.

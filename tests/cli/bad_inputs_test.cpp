@@ -36,6 +36,10 @@ TEST_CASE("Command lines that are wrong: status 2") {
   refused("-y llama-3.1-8b -d", 2, "error: -d: needs a value (N)");
   refused(kLlama + " -d 8", 2, "error: -d: is given twice");
   refused(kLlama + " --devcies 8", 2, "error: --devcies: unknown option (did you mean '--devices'?)");
+  refused(kLlama + " --set recompute=full --recompute off", 2, "error: --recompute: --set recompute=full says it as well");
+  refused(kLlama + " --set sched=1f1b --schedule gpipe", 2, "error: --schedule: --set sched=1f1b says it as well");
+  refused(kLlama + " -mem 100GB", 2, "error: -mem: 100.0 GiB is all of the memory budget");
+  refused(kLlama + " --json /tmp/nd_same --ranking_csv /tmp/nd_same", 2, "error: --ranking_csv: /tmp/nd_same is what --json writes as well");
   refused(kLlama + " stray", 2, "error: stray: is no option");
   refused(kLlama + " -M 58", 2, "error: -M: '58' is no amount of memory");
   refused(kLlama + " -j 0", 2, "error: -j: must be from 1 to 1024, got 0");
@@ -124,6 +128,28 @@ TEST_CASE("Outputs that cannot be written: status 4, nothing half-written") {
   refused(kLlama + " --ranking_csv " + folder.path("."), 4, "cannot write the file");
   refused(kLlama + " -o " + file, 4, "cannot write the file");
   CHECK(folder.files() == 1);
+}
+
+TEST_CASE("An input is never overwritten by an output") {
+  const Folder folder("input_survives");
+  const std::string text = read_file(std::string(ND_TEST_DATA_DIR) + "/models/llama-3.1-8b/config.json");
+  const std::string input = folder.write("config.json", text);
+  for (const char* option : {" --json ", " --ranking_csv ", " --report ", " --trace "})
+    refused("-y " + input + " -d 64 -A A3" + option + input, 2, "is what -y reads and would be overwritten");
+  CHECK(read_file(input) == text);
+  CHECK(folder.files() == 1);
+}
+
+TEST_CASE("A memory limit above the device's is said to change nothing") {
+  const auto outcome = run_nd(kLlama + " -M 500GB");
+  CHECK(outcome.status == 0);
+  CHECK_THAT(outcome.out, Contains("more than the") && Contains("a run can use on"));
+}
+
+TEST_CASE("A device without bf16 is searched in fp16, which is said") {
+  const auto outcome = run_nd("-y llama-2-7b -d 64 -A V100");
+  CHECK(outcome.status == 0);
+  CHECK_THAT(outcome.out, Contains("compute_dtype = fp16"));
 }
 
 }  // namespace nd::testing

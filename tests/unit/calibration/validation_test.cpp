@@ -124,7 +124,7 @@ TEST_CASE("the outputs hold the tables", "[validation]") {
 }
 
 TEST_CASE("tables escape what their format gives a meaning", "[validation]") {
-  nd::report::TextTable table;
+  nd::report::StatisticsTable table;
   table.title = "t";
   table.header = {"a", "b"};
   table.rows = {{"x|y", "1<2"}};
