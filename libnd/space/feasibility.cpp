@@ -189,7 +189,16 @@ Diagnostic nothing_left(const SpaceContext& context, const SearchSpace& space) {
                              "a global batch of " + std::to_string(context.global_batch) + " cannot be reached on " + scope,
                              "nearest reachable: " + near);
   }
-  return make_diagnostic(Errc::empty_space, {}, "no legal strategy on " + scope + ": " + main_reason(context, space, counts));
+  // The conditions contradict each other, not one of them the rest: the first is the place, all are in the hint.
+  SourceRef where{{}, 0, 0, "-d"};
+  std::string asked;
+  for (const auto& info : dimension_list()) {
+    const auto& choice = space.of(info.id);
+    if (choice.pinned || choice.values.empty()) continue;
+    if (asked.empty()) where = place_of(context.scenario, info.id, choice);
+    asked += (asked.empty() ? "widen or leave out one of: " : ", ") + std::string(info.name);
+  }
+  return make_diagnostic(Errc::empty_space, where, "no legal strategy on " + scope + ": " + main_reason(context, space, counts), asked);
 }
 
 }  // namespace

@@ -65,7 +65,8 @@ TEST_CASE("Conditions that exclude each other") {
   const auto found = messages(dense(8, 16), with({"tp=4", "pp=2", "cp=2"}));
   REQUIRE(found.size() == 1);
   CHECK(found.front() ==
-        "error: no legal strategy on 8 devices with tp=4 pp=2 cp=2: dp * tp * pp * cp is not the number of devices");
+        "error: --set tp: no legal strategy on 8 devices with tp=4 pp=2 cp=2: dp * tp * pp * cp is not the number of devices "
+        "(widen or leave out one of: tp, pp, cp)");
 }
 
 }  // namespace nd
