@@ -57,7 +57,8 @@ TEST_CASE("the plan names constants that exist, each with a reading and at most 
   for (const report::FitGroup& group : plan->groups)
     for (const auto& [key, prior] : group.priors) {
       INFO(group.name << " " << key);
-      const bool known = std::any_of(plan->members.begin(), plan->members.end(), [&](const report::FitMember& m) { return m.key() == key; });
+      const bool known = std::any_of(plan->members.begin(), plan->members.end(),
+                                     [&name = key](const report::FitMember& m) { return m.key() == name; });
       CHECK(known);
       CHECK(prior > 0);
     }
