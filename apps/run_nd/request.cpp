@@ -48,9 +48,10 @@ class Preparation {
   bool read_input() {
     const std::string& input = options_.input.empty() ? options_.model : options_.input;
     std::string format = format_named(options_.framework);
-    auto request = nd::read_request(input, format, data_);
+    const nd::ReadOptions read{.devices = options_.devices};
+    auto request = nd::read_request(input, format, data_, read);
     if (!request && !format.empty()) {
-      auto guessed = nd::read_request(input, "", data_);
+      auto guessed = nd::read_request(input, "", data_, read);
       if (guessed && is_profile(options_.framework) && guessed->run.framework.empty()) request = std::move(guessed);
     }
     if (!request) {

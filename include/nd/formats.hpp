@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,8 +29,14 @@ struct FormatInfo {
 };
 [[nodiscard]] std::vector<FormatInfo> format_list();
 
+/// What the command line says that decides how a file reads.
+struct ReadOptions {
+  std::optional<std::int64_t> devices;  ///< -d: degrees that a file leaves to the number of devices follow from it
+};
+
 /// Reads `path` (a file, a checkpoint folder with config.json, or the name of a model preset). `format` empty = guessed from the
 /// content. Reports every problem of the file at once.
-[[nodiscard]] Result<Request> read_request(const std::string& path, std::string_view format, const DataStore& data);
+[[nodiscard]] Result<Request> read_request(const std::string& path, std::string_view format, const DataStore& data,
+                                           const ReadOptions& options = {});
 
 }  // namespace nd

@@ -143,7 +143,7 @@ bool may_be_preset(const std::string& path) {
   return true;
 }
 
-Result<Request> read_file(const std::string& path, std::string_view wanted, const DataStore& data) {
+Result<Request> read_file(const std::string& path, std::string_view wanted, const DataStore& data, const ReadOptions& options) {
   if (std::filesystem::path(path).extension() == ".sh")
     return make_error(Errc::unsupported, {path, 0, 0, {}}, "looks like a launch script, which is not read", core::name_hint("", readable_ids()));
   const auto root = read_document(path);
@@ -151,7 +151,7 @@ Result<Request> read_file(const std::string& path, std::string_view wanted, cons
   if (!root->is_mapping()) return make_error(Errc::wrong_type, root->where, "the top level must be a mapping, is " + describe(*root));
   Choice choice = choose(*root, wanted);
   if (choice.format == nullptr) return std::move(choice.error);
-  auto request = choice.format->read(*root, path, data);
+  auto request = choice.format->read(*root, path, data, options);
   if (!request) return request;
   request->format = std::string(choice.format->id);
   request->file = path;
@@ -202,16 +202,16 @@ std::vector<FormatInfo> format_list() {
   return out;
 }
 
-Result<Request> read_request(const std::string& path, std::string_view format, const DataStore& data) {
+Result<Request> read_request(const std::string& path, std::string_view format, const DataStore& data, const ReadOptions& options) {
   namespace fs = std::filesystem;
   std::error_code error;
   if (fs::is_directory(path, error)) {
     const std::string config = (fs::path(path) / "config.json").string();
     if (!fs::exists(config, error)) return make_error(Errc::io, {path, 0, 0, {}}, "is a folder without a config.json");
-    return formats::read_file(config, format, data);
+    return formats::read_file(config, format, data, options);
   }
   if (!fs::exists(path, error) && formats::may_be_preset(path)) return formats::read_preset(path, format, data);
-  return formats::read_file(path, format, data);
+  return formats::read_file(path, format, data, options);
 }
 
 }  // namespace nd

@@ -262,7 +262,7 @@ Result<HfModel> read_hf_model(const ConfigNode& root, const std::string& path, c
   return out;
 }
 
-Result<Request> read_hf(const ConfigNode& root, const std::string& path, const DataStore& data) {
+Result<Request> read_hf(const ConfigNode& root, const std::string& path, const DataStore& data, const ReadOptions&) {
   auto model = read_hf_model(root, path, data);
   if (!model) return model.error();
   if (auto problems = model_problems(model->spec, hf_text_config(root), model->places); !problems.empty()) return Error(std::move(problems));

@@ -11,20 +11,15 @@
 #include "formats/family.hpp"
 #include "formats/model_fields.hpp"
 #include "formats/readers/hyper_v2_model.hpp"
-#include "formats/readers/mindformers_layout.hpp"
-#include "formats/readers/mindformers_run.hpp"
-#include "formats/readers/mindformers_section.hpp"
 #include "formats/readers/reader.hpp"
+#include "formats/readers/section.hpp"
+#include "formats/readers/stage_lists.hpp"
+#include "formats/readers/values.hpp"
 #include "formats/tree/scalar.hpp"
 #include "nd/schedule.hpp"
 
 namespace nd::formats {
 namespace {
-
-using mindformers::Findings;
-using mindformers::Names;
-using mindformers::Section;
-using mindformers::state;
 
 /// AutoModels when anything of it is there, else the older schema when its sections are.
 bool is_auto_models(const ConfigNode& root) {
@@ -36,14 +31,6 @@ bool is_auto_models(const ConfigNode& root) {
 const ConfigNode& section_or_self(const ConfigNode& root, std::string_view key) {
   const ConfigNode* const node = root.find(key);
   return node != nullptr && node->is_mapping() ? *node : root;
-}
-
-/// Type of activations by a name; what is narrower than 16 bits is no type of theirs. nullopt for "auto" and other words.
-std::optional<Dtype> activation_dtype(const std::string& name) {
-  const auto bytes = mindformers::dtype_bytes(name);
-  if (!bytes || *bytes < 2) return std::nullopt;
-  if (*bytes > 2) return Dtype::fp32;
-  return core::contains_ignoring_case(name, "bf") ? Dtype::bf16 : Dtype::fp16;
 }
 
 /// A value several settings look at is reported once.
@@ -258,7 +245,7 @@ class HyperReader {
     for (const auto& [map, key] : places) {
       const auto name = map->string(key);
       if (!name || core::canonical_name(*name) == "auto") continue;
-      const auto width = mindformers::dtype_bytes(*name);
+      const auto width = dtype_bytes(*name);
       if (!width) {
         map->error(key, Errc::out_of_range, "unknown data type '" + name->substr(0, 60) + "'", "float32, bfloat16, float16");
         return std::nullopt;
@@ -363,7 +350,7 @@ class HyperReader {
   }
 
   /// The format does not say whether an offset counts the MTP blocks; it does when the layers then add up.
-  [[nodiscard]] std::vector<std::vector<std::int64_t>> counted_with_mtp(const ConfigNode& offset, mindformers::Pipeline pipeline) const {
+  [[nodiscard]] std::vector<std::vector<std::int64_t>> counted_with_mtp(const ConfigNode& offset, PipelineShape pipeline) const {
     pipeline.mtp = model_.spec.mtp_depth.value_or(0);
     if (pipeline.mtp == 0) return {};
     ConfigNode inner, outer;
@@ -372,7 +359,7 @@ class HyperReader {
     outer.members.emplace_back("trial", std::move(inner));
     Findings dropped;
     Section trial(outer, "trial", dropped);
-    return mindformers::read_offset(trial, pipeline);
+    return read_offset(trial, pipeline);
   }
 
   void layout() {
@@ -384,13 +371,13 @@ class HyperReader {
     if (model_.overrides != nullptr) holder.members.emplace_back("config_overrides", *model_.overrides);
     Section overrides(holder, "config_overrides", findings_);
     Section& section = in_overrides ? overrides : model_section_;
-    mindformers::Pipeline pipeline;
+    PipelineShape pipeline;
     pipeline.layers = model_.spec.num_hidden_layers.value_or(0);
     pipeline.stages = degree(run_.pp);
     pipeline.chunks = degree(run_.vpp);
     if (const ConfigNode* const offset = section.map().child("offset"); offset != nullptr && as_integer(*offset) != 0) {
       run_.layers_per_chunk = counted_with_mtp(*offset, pipeline);
-      if (run_.layers_per_chunk.empty()) run_.layers_per_chunk = mindformers::read_offset(section, pipeline);
+      if (run_.layers_per_chunk.empty()) run_.layers_per_chunk = read_offset(section, pipeline);
       if (!run_.layers_per_chunk.empty()) run_.origins["layers_per_chunk"] = {Origin::Kind::file, offset->where};
     }
     if (const auto factor = overrides.map().real(overrides.key({"capacity_factor", "cap_fact"}))) {
@@ -401,7 +388,7 @@ class HyperReader {
   }
 
   /// Layers of each stage: the stated layout, else even with the remainder on the first stages.
-  void spread_layer_modes(const mindformers::Pipeline& pipeline) {
+  void spread_layer_modes(const PipelineShape& pipeline) {
     if (layer_modes_.empty() || pipeline.stages > pipeline.layers) return;
     const auto stages = static_cast<std::size_t>(pipeline.stages);
     std::vector<std::int64_t> full(stages, 0), selective(stages, 0);
@@ -429,7 +416,7 @@ class HyperReader {
     MapReader& map = context_.map();
     const ConfigNode* const limit = map.child("max_device_memory");
     if (limit != nullptr) {
-      const auto bytes = limit->is_scalar() ? mindformers::parse_memory(limit->text) : std::nullopt;
+      const auto bytes = limit->is_scalar() ? parse_memory(limit->text) : std::nullopt;
       if (!bytes) map.error("max_device_memory", Errc::out_of_range, "is no memory size, is " + describe(*limit), "for example \"58GB\"");
       state(run_, "device_memory", &RunSpec::device_memory, bytes, limit->where);
     }
@@ -477,7 +464,7 @@ class HyperReader {
 
 }  // namespace
 
-Result<Request> read_hyper_v2(const ConfigNode& root, const std::string& path, const DataStore& data) {
+Result<Request> read_hyper_v2(const ConfigNode& root, const std::string& path, const DataStore& data, const ReadOptions&) {
   Findings findings;
   if (!root.is_mapping()) {
     const MapReader refusing(root, findings.problems);

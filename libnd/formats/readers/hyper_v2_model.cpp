@@ -17,7 +17,6 @@ namespace nd::formats::hyper_v2 {
 namespace {
 
 namespace fs = std::filesystem;
-using mindformers::Findings;
 
 constexpr std::array<std::string_view, 7> kRunOverrides{"offset", "full_rec", "sel_rec", "capacity_factor", "cap_fact", "use_gmm", "gmm"};
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "formats/model_fields.hpp"
-#include "formats/readers/mindformers_section.hpp"
+#include "formats/readers/section.hpp"
 #include "nd/data_store.hpp"
 #include "nd/model_spec.hpp"
 
@@ -30,6 +30,6 @@ struct ModelSource {
 /// Keys of config_overrides that describe the run, not the model.
 [[nodiscard]] bool is_run_override(std::string_view key);
 /// Checkpoint first, then overrides field by field. Problems go to `findings`.
-[[nodiscard]] Model read_model(const ModelSource& source, mindformers::Findings& findings);
+[[nodiscard]] Model read_model(const ModelSource& source, Findings& findings);
 
 }  // namespace nd::formats::hyper_v2

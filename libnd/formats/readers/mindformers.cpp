@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "formats/readers/mindformers_layout.hpp"
 #include "formats/readers/mindformers_model.hpp"
 #include "formats/readers/mindformers_run.hpp"
-#include "formats/readers/mindformers_section.hpp"
 #include "formats/readers/reader.hpp"
+#include "formats/readers/section.hpp"
+#include "formats/readers/stage_lists.hpp"
 
 namespace nd::formats {
 
 namespace {
-
-using mindformers::Findings;
-using mindformers::Section;
 
 void require_section(Section& section, std::string_view what, Findings& findings) {
   if (section.stated()) return;
@@ -39,7 +36,7 @@ void sort_by_place(std::vector<Diagnostic>& all) {
 
 }  // namespace
 
-Result<Request> read_mindformers(const ConfigNode& root, const std::string&, const DataStore& data) {
+Result<Request> read_mindformers(const ConfigNode& root, const std::string&, const DataStore& data, const ReadOptions&) {
   Findings findings;
   Section top(root, findings);
   top.map().ignore({"trainer", "runner_config", "runner_wrapper", "optimizer", "context", "parallel", "parallel_config", "recompute_config", "model",
@@ -59,13 +56,13 @@ Result<Request> read_mindformers(const ConfigNode& root, const std::string&, con
   out.model = spec.spec;
   mindformers::read_run({context, runner, optimizer, parallel, sharding, pipeline, degrees, model, experts}, spec.spec.num_experts.has_value(),
                         out.run, findings);
-  const mindformers::Pipeline shape{.layers = spec.spec.num_hidden_layers.value_or(0),
+  const PipelineShape shape{.layers = spec.spec.num_hidden_layers.value_or(0),
                                     .mtp = spec.mtp_in_offset ? spec.spec.mtp_depth.value_or(0) : 0,
                                     .stages = out.run.pp.value_or(1),
                                     .chunks = out.run.vpp.value_or(1)};
-  out.run.layers_per_chunk = mindformers::read_offset(model, shape);
+  out.run.layers_per_chunk = read_offset(model, shape);
   if (!out.run.layers_per_chunk.empty()) out.run.origins["layers_per_chunk"] = {Origin::Kind::file, model.where("offset")};
-  mindformers::read_recompute(recompute, shape, out.run, findings);
+  read_recompute(recompute, shape, out.run, findings);
   for (Section* const section : {&top, &trainer, &runner, &context, &parallel, &sharding, &pipeline, &degrees, &recompute, &experts, &outer, &model})
     section->finish();
   if (model.stated()) add_model_problems(out.model, model.node(), spec.places, findings);

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "formats/model_fields.hpp"
-#include "formats/readers/mindformers_section.hpp"
+#include "formats/readers/section.hpp"
 #include "nd/data_store.hpp"
 #include "nd/model_spec.hpp"
 

@@ -6,13 +6,12 @@
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
+#include "formats/readers/values.hpp"
 #include "formats/tree/scalar.hpp"
 
 namespace nd::formats::mindformers {
 
 namespace {
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// A word of the format and what it means here.
 template <class T>
@@ -306,33 +305,6 @@ class RunReader {
 
 void read_run(const RunSections& sections, bool has_experts, RunSpec& run, Findings& findings) {
   RunReader(sections, has_experts, run, findings).read();
-}
-
-std::optional<Bytes> parse_memory(std::string_view text) {
-  text = core::trim(text);
-  std::size_t end = 0;
-  while (end < text.size() && (is_digit(text[end]) || text[end] == '.')) ++end;
-  const auto amount = core::parse_real(text.substr(0, end));
-  if (!amount || *amount <= 0) return std::nullopt;
-  std::string unit = core::canonical_name(core::trim(text.substr(end)));
-  if (unit.size() == 3 && unit[1] == 'i') unit.erase(1, 1);
-  constexpr std::array<std::string_view, 5> kUnits{"b", "kb", "mb", "gb", "tb"};
-  double factor = 1;
-  for (const auto name : kUnits) {
-    if (unit == name) return Bytes{*amount * factor};
-    factor *= 1024;
-  }
-  return std::nullopt;
-}
-
-std::optional<double> dtype_bytes(std::string_view name) {
-  const auto first = name.find_first_of("0123456789");
-  if (first == std::string_view::npos) return std::nullopt;
-  std::size_t last = first;
-  while (last < name.size() && is_digit(name[last])) ++last;
-  const auto bits = core::parse_integer(name.substr(first, last - first));
-  if (!bits || (*bits != 4 && *bits != 8 && *bits != 16 && *bits != 32 && *bits != 64)) return std::nullopt;
-  return static_cast<double>(*bits) / 8.0;
 }
 
 }  // namespace nd::formats::mindformers

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
-#include <string_view>
-
-#include "formats/readers/mindformers_section.hpp"
+#include "formats/readers/section.hpp"
 #include "nd/run_spec.hpp"
-#include "nd/units.hpp"
 
 namespace nd::formats::mindformers {
 
@@ -23,13 +19,7 @@ struct RunSections {
   Section& experts;    ///< moe_config
 };
 
-/// Everything of RunSpec but the lists per stage (mindformers_layout.hpp).
+/// Everything of RunSpec but the lists per stage (stage_lists.hpp).
 void read_run(const RunSections& sections, bool has_experts, RunSpec& run, Findings& findings);
-
-/// "58GB" -> 58 * 2^30: memory texts of this format count in powers of 1024 whatever the unit's spelling (B KB MB GB TB, KiB ...),
-/// in any case. nullopt without a unit, with another one, or when not positive.
-[[nodiscard]] std::optional<Bytes> parse_memory(std::string_view text);
-/// Bytes per element of a dtype name: the first run of digits / 8. "bfloat16" and "bf16" 2, "float32" 4, "float8_e4m3" 1.
-[[nodiscard]] std::optional<double> dtype_bytes(std::string_view name);
 
 }  // namespace nd::formats::mindformers

@@ -5,6 +5,7 @@
 #include "formats/readers/mindformers_model.hpp"
 #include "formats/readers/mindformers_run.hpp"
 #include "formats/readers/reader.hpp"
+#include "formats/readers/values.hpp"
 #include "nd/formats.hpp"
 #include "nd/ops.hpp"
 
@@ -316,7 +317,8 @@ TEST_CASE("MindFormers: optimizer sharding, schedule and context parallelism", "
 }
 
 TEST_CASE("MindFormers: widths, memory texts and dtypes", "[mindformers]") {
-  using namespace formats::mindformers;
+  using namespace formats;
+  using formats::mindformers::derived_width;
   // 4 x 4096 = 16384, 2/3 -> 10922, up to 256 x 43 = 11008 (Llama-2-7B).
   CHECK(derived_width(4096, 0, 256) == 11008);
   // floor(1.31 x 32768) = 42926, 2/3 -> 28617, up to 256 x 112 = 28672 (Llama-3-70B).

@@ -143,7 +143,7 @@ void check_survives(const std::vector<std::string>& lines, const std::string& fi
     CHECK_FALSE(root.error().diagnostics.empty());
     return;
   }
-  const auto request = read(*root, file, data());
+  const auto request = read(*root, file, data(), {});
   if (!request) CHECK_FALSE(request.error().diagnostics.empty());
 }
 

@@ -9,7 +9,7 @@
 #include "formats/tree/map_reader.hpp"
 #include "nd/run_spec.hpp"
 
-namespace nd::formats::mindformers {
+namespace nd::formats {
 
 /// Spellings of one setting, in the order of preference.
 using Names = std::initializer_list<std::string_view>;
@@ -58,4 +58,4 @@ void state(RunSpec& run, const char* field, std::optional<T> RunSpec::*member, c
   run.origins[field] = {Origin::Kind::file, std::move(where)};
 }
 
-}  // namespace nd::formats::mindformers
+}  // namespace nd::formats

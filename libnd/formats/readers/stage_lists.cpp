@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/readers/mindformers_layout.hpp"
+#include "formats/readers/stage_lists.hpp"
 
 #include <algorithm>
 #include <numeric>
 
 #include "formats/tree/scalar.hpp"
 
-namespace nd::formats::mindformers {
+namespace nd::formats {
 
 namespace {
 
@@ -20,7 +20,7 @@ void problem(Section& section, std::string_view key, Errc code, const std::strin
 }
 
 /// A list of one integer per stage; reported and empty when it is not.
-Counts stage_list(Section& section, std::string_view key, const ConfigNode& list, const Pipeline& pipeline) {
+Counts stage_list(Section& section, std::string_view key, const ConfigNode& list, const PipelineShape& pipeline) {
   if (static_cast<std::int64_t>(list.items.size()) != pipeline.stages) {
     problem(section, key, Errc::conflict,
             std::string(key) + " has " + std::to_string(list.items.size()) + " entries for " + std::to_string(pipeline.stages) + " stages",
@@ -40,7 +40,7 @@ Counts stage_list(Section& section, std::string_view key, const ConfigNode& list
 }
 
 /// Nested lists [chunk][stage]; reported and empty when they are not.
-ChunkCounts chunk_lists(Section& section, std::string_view key, const ConfigNode& lists, const Pipeline& pipeline) {
+ChunkCounts chunk_lists(Section& section, std::string_view key, const ConfigNode& lists, const PipelineShape& pipeline) {
   if (static_cast<std::int64_t>(lists.items.size()) != pipeline.chunks) {
     problem(section, key, Errc::conflict,
             std::string(key) + " has " + std::to_string(lists.items.size()) + " lists for " + std::to_string(pipeline.chunks) + " chunks a stage",
@@ -65,7 +65,7 @@ std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b <
 
 /// Layers per chunk before the MTP blocks are taken off. Equation of the format: base b = N / stages / chunks, all whole;
 /// a flat entry o of a stage adds o / chunks to each chunk and the rest to its last, a nested entry its own chunk.
-ChunkCounts with_offset(const ConfigNode& offset, Section& model, const Pipeline& pipeline) {
+ChunkCounts with_offset(const ConfigNode& offset, Section& model, const PipelineShape& pipeline) {
   const std::int64_t total = pipeline.layers + pipeline.mtp;
   const std::int64_t base = total / pipeline.stages / pipeline.chunks;
   ChunkCounts out(static_cast<std::size_t>(pipeline.chunks), Counts(static_cast<std::size_t>(pipeline.stages), base));
@@ -113,7 +113,7 @@ bool names_operators(const ConfigNode& node) {
   return node.is_mapping() || (node.is_sequence() && !node.items.empty() && as_string(node.items.front()).has_value());
 }
 
-Recomputed read_switch(Section& section, std::string_view key, const Pipeline& pipeline, Findings& findings) {
+Recomputed read_switch(Section& section, std::string_view key, const PipelineShape& pipeline, Findings& findings) {
   const ConfigNode* const node = section.map().child(key);
   if (node == nullptr) return {};
   Recomputed out;
@@ -142,7 +142,7 @@ Recomputed read_switch(Section& section, std::string_view key, const Pipeline& p
 
 }  // namespace
 
-std::vector<std::vector<std::int64_t>> read_offset(Section& model, const Pipeline& pipeline) {
+std::vector<std::vector<std::int64_t>> read_offset(Section& model, const PipelineShape& pipeline) {
   const ConfigNode* const offset = model.map().child("offset");
   if (offset == nullptr || pipeline.layers <= 0 || pipeline.layers > kLargestEntry || pipeline.mtp > kLargestEntry) return {};
   ChunkCounts out = with_offset(*offset, model, pipeline);
@@ -172,7 +172,7 @@ std::vector<std::vector<std::int64_t>> read_offset(Section& model, const Pipelin
   return out;
 }
 
-void read_recompute(Section& section, const Pipeline& pipeline, RunSpec& run, Findings& findings) {
+void read_recompute(Section& section, const PipelineShape& pipeline, RunSpec& run, Findings& findings) {
   const Recomputed full = read_switch(section, "recompute", pipeline, findings);
   Recomputed selective = read_switch(section, "select_recompute", pipeline, findings);
   if (!full.stated && !selective.stated) return;
@@ -192,4 +192,4 @@ void read_recompute(Section& section, const Pipeline& pipeline, RunSpec& run, Fi
   }
 }
 
-}  // namespace nd::formats::mindformers
+}  // namespace nd::formats

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/readers/mindformers_section.hpp"
+#include "formats/readers/section.hpp"
 
 #include <algorithm>
 
 #include "core/text.hpp"
 
-namespace nd::formats::mindformers {
+namespace nd::formats {
 
 namespace {
 
@@ -92,4 +92,4 @@ void Section::finish() {
   if (count > 0) findings_.note(node_.where, "read by nobody, no part of the price: " + unread);
 }
 
-}  // namespace nd::formats::mindformers
+}  // namespace nd::formats

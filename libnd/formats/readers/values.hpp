@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "nd/device.hpp"
+#include "nd/units.hpp"
+
+namespace nd::formats {
+
+/// "58GB" -> 58 * 2^30: memory texts of the trainers' own files count in powers of 1024 whatever the unit's spelling (B KB MB GB TB, KiB ...),
+/// in any case. nullopt without a unit, with another one, or when not positive.
+[[nodiscard]] std::optional<Bytes> parse_memory(std::string_view text);
+/// Bytes per element of a dtype name: the first run of digits / 8. "bfloat16" and "bf16" 2, "float32" 4, "float8_e4m3" 1.
+[[nodiscard]] std::optional<double> dtype_bytes(std::string_view name);
+/// Type of activations by a name; what is narrower than 16 bits is no type of theirs. nullopt for "auto" and other words.
+[[nodiscard]] std::optional<Dtype> activation_dtype(std::string_view name);
+
+}  // namespace nd::formats
