@@ -52,7 +52,10 @@ constexpr std::array kTable{
     OptionRow{"", "--explain", Arity::one, "RANK|file", 0, 0, "",
               "memory ledger and time parts of one ranked candidate, or of the strategy that the input states", "", "", &Options::explain},
     OptionRow{"-j", "--jobs", Arity::one, "N", 1, 1024, "all cores", "worker threads; never changes a result", "", "", &Options::jobs},
-    OptionRow{"-o", "--output-dir", Arity::one, "DIR", 0, 0, "", "write ranking.csv, search.json and report.html there", "", "", &Options::output_dir},
+    OptionRow{"-o", "--output-dir", Arity::one, "DIR", 0, 0, "",
+              "write ranking.csv, search.json, report.html and the input with the best strategy in it (resolved.*; with -t K also one file per rank, "
+              "resolved/1.* ...) there",
+              "", "", &Options::output_dir},
     OptionRow{"", "--trace", Arity::one, "PATH", 0, 0, "",
               "write the passes of the best candidate's pipeline, or of --explain's, for chrome://tracing and ui.perfetto.dev (JSON)", "", "", &Options::trace},
     OptionRow{"", "--report", Arity::one, "PATH", 0, 0, "", "write one HTML page: ranking, memory, time and pipeline of the best candidate, or of --explain's",

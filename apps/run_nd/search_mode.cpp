@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -51,12 +53,15 @@ class Progress {
   bool shown_ = false;
 };
 
+/// Outputs that are compared with each other as files before the search.
+constexpr std::size_t kMostOutputs = 16;
+
 /// The run of one search after it has been prepared.
 class SearchMode {
  public:
-  SearchMode(const Options& options, PreparedSearch prepared, Explain explain, double step_time_band)
-      : options_(options), prepared_(std::move(prepared)), explain_(explain) {
-    report_.step_time_band = step_time_band;
+  SearchMode(const Options& options, PreparedSearch prepared, Explain explain, const nd::DataStore& data)
+      : options_(options), prepared_(std::move(prepared)), explain_(explain), data_(data) {
+    report_.step_time_band = nd::step_time_band(data, prepared_.scenario);
   }
 
   Exit run() {
@@ -105,6 +110,10 @@ class SearchMode {
       if (!path->empty()) outputs.push_back({option, *path});
     if (!options_.output_dir.empty())
       for (const char* name : {"ranking.csv", "search.json", "report.html"}) outputs.push_back({"-o", options_.output_dir + "/" + name});
+    // Of many ranks only the one that has the input's own name can be the input.
+    const auto name = std::filesystem::path(prepared_.file).filename();
+    for (const auto& path : resolved_paths(ranks_written()))
+      if (outputs.size() < kMostOutputs || std::filesystem::path(path).filename() == name) outputs.push_back({"-o", path});
     return nd::check_outputs(inputs, outputs);
   }
 
@@ -140,7 +149,62 @@ class SearchMode {
     return false;
   }
 
+  /// Strategies that are written back one by one, besides the best: as many as -t asks for.
+  [[nodiscard]] std::int64_t ranks_written() const { return options_.top.value_or(0); }
+
+  /// Stems of the resolved files: the best candidate, then one per rank.
+  [[nodiscard]] std::vector<std::string> resolved_stems(std::int64_t ranks) const {
+    std::vector<std::string> out{options_.output_dir + "/resolved"};
+    for (std::int64_t rank = 1; rank <= ranks; ++rank) out.push_back(options_.output_dir + "/resolved/" + std::to_string(rank));
+    return out;
+  }
+
+  [[nodiscard]] std::vector<std::string> resolved_paths(std::int64_t ranks) const {
+    std::vector<std::string> out;
+    if (options_.output_dir.empty()) return out;
+    const auto suffixes = nd::resolved_suffixes(prepared_.format, prepared_.file);
+    if (suffixes.empty()) return out;
+    for (const auto& stem : resolved_stems(ranks))
+      for (const auto& suffix : suffixes) out.push_back(stem + suffix);
+    return out;
+  }
+
+  /// The input with each strategy in place of its own. What the input's format cannot say is said, and the rest written.
+  bool write_strategies() {
+    const auto& candidates = report_.result.candidates;
+    if (options_.output_dir.empty() || candidates.empty()) return true;
+    if (nd::resolved_suffixes(prepared_.format, prepared_.file).empty()) {
+      report_.notes.push_back(note("a file of this format states no strategy; none is written back"));
+      return true;
+    }
+    const auto original = nd::read_original(prepared_.format, prepared_.file);
+    if (!original) {
+      refuse(original.error().diagnostics);
+      return false;
+    }
+    const auto stems = resolved_stems(std::min(ranks_written(), static_cast<std::int64_t>(candidates.size())));
+    for (std::size_t i = 0; i < stems.size(); ++i) {
+      const auto& candidate = candidates[i == 0 ? 0 : i - 1];
+      const auto files = nd::write_resolved(*original, report_.scenario, candidate.config, data_);
+      if (!files) {
+        for (const auto& problem : files.error().diagnostics)
+          report_.notes.push_back(note("rank " + std::to_string(candidate.rank) + " is not written back: " + problem.message));
+        continue;
+      }
+      for (const auto& file : *files)
+        if (const std::string path = stems[i] + file.suffix; !written(nd::write_text_file(path, file.text), path)) return false;
+    }
+    return true;
+  }
+
+  [[nodiscard]] nd::Diagnostic note(std::string message) const {
+    auto out = nd::make_diagnostic(nd::Errc::unsupported, {prepared_.file, 0, 0, {}}, std::move(message));
+    out.severity = nd::Severity::note;
+    return out;
+  }
+
   bool write_files() {
+    if (!write_strategies()) return false;
     std::vector<std::string> csv, json;
     if (!options_.ranking_csv.empty()) csv.push_back(options_.ranking_csv);
     if (!options_.json.empty()) json.push_back(options_.json);
@@ -214,6 +278,7 @@ class SearchMode {
   const Options& options_;
   PreparedSearch prepared_;
   Explain explain_;
+  const nd::DataStore& data_;
   nd::SearchReport report_;
   std::vector<std::string> files_;
   bool talks_ = true;
@@ -228,8 +293,7 @@ Exit run_search(const Options& options, const nd::DataStore& data) {
   if (!explain) problems = explain.error().diagnostics;
   if (!prepared) problems.insert(problems.end(), prepared.error().diagnostics.begin(), prepared.error().diagnostics.end());
   if (!problems.empty()) return refuse(problems);
-  const double band = nd::step_time_band(data, prepared->scenario);
-  return SearchMode(options, std::move(*prepared), *explain, band).run();
+  return SearchMode(options, std::move(*prepared), *explain, data).run();
 }
 
 }  // namespace run_nd

@@ -15,6 +15,7 @@
 #include "nd/parallel_config.hpp"
 #include "nd/perf.hpp"
 #include "nd/report.hpp"
+#include "nd/resolved.hpp"
 #include "nd/result.hpp"
 #include "nd/run_spec.hpp"
 #include "nd/scenario.hpp"

@@ -143,24 +143,27 @@ bool may_be_preset(const std::string& path) {
   return true;
 }
 
-Result<Request> read_file(const std::string& path, std::string_view wanted, const DataStore& data, const ReadOptions& options) {
-  if (std::filesystem::path(path).extension() == ".sh")
-    return make_error(Errc::unsupported, {path, 0, 0, {}}, "looks like a launch script, which is not read", core::name_hint("", readable_ids()));
-  const auto root = read_document(path);
+Result<Request> read_parsed(const Result<ConfigNode>& root, const std::string& path, const ReadAs& asked, const DataStore& data) {
   if (!root) return root.error();
   if (!root->is_mapping()) return make_error(Errc::wrong_type, root->where, "the top level must be a mapping, is " + describe(*root));
-  Choice choice = choose(*root, wanted);
+  Choice choice = choose(*root, asked.format);
   if (choice.format == nullptr) return std::move(choice.error);
-  auto request = choice.format->read(*root, path, data, options);
+  auto request = choice.format->read(*root, path, data, asked.options);
   if (!request) return request;
   request->format = std::string(choice.format->id);
   request->file = path;
-  if (wanted.empty()) {
+  if (asked.format.empty()) {
     Diagnostic note = make_diagnostic(Errc::unsupported, {path, 0, 0, {}}, "read as " + named(*choice.format) + ", guessed from its content");
     note.severity = Severity::note;
     request->notes.push_back(std::move(note));
   }
   return request;
+}
+
+Result<Request> read_file(const std::string& path, const ReadAs& asked, const DataStore& data) {
+  if (std::filesystem::path(path).extension() == ".sh")
+    return make_error(Errc::unsupported, {path, 0, 0, {}}, "looks like a launch script, which is not read", core::name_hint("", readable_ids()));
+  return read_parsed(read_document(path), path, asked, data);
 }
 
 }  // namespace
@@ -176,6 +179,10 @@ const std::vector<Format>& formats() {
       {"hyperparallel", "TorchTitan TOML", ".toml", sniff_torchtitan, nullptr},
   };
   return kRows;
+}
+
+Result<Request> read_text(std::string_view text, const std::string& path, const DataStore& data, const ReadAs& as) {
+  return read_parsed(parse_document(text, path), path, as, data);
 }
 
 const Format* recognise(const ConfigNode& root) {
@@ -208,10 +215,10 @@ Result<Request> read_request(const std::string& path, std::string_view format, c
   if (fs::is_directory(path, error)) {
     const std::string config = (fs::path(path) / "config.json").string();
     if (!fs::exists(config, error)) return make_error(Errc::io, {path, 0, 0, {}}, "is a folder without a config.json");
-    return formats::read_file(config, format, data, options);
+    return formats::read_file(config, {format, options}, data);
   }
   if (!fs::exists(path, error) && formats::may_be_preset(path)) return formats::read_preset(path, format, data);
-  return formats::read_file(path, format, data, options);
+  return formats::read_file(path, {format, options}, data);
 }
 
 }  // namespace nd

@@ -6,6 +6,7 @@
 
 #include "formats/readers/reader.hpp"
 #include "formats/tree/node.hpp"
+#include "formats/write/writer.hpp"
 
 namespace nd::formats {
 
@@ -18,10 +19,19 @@ struct Format {
   std::string_view id, title, suffixes;
   Likeness (*sniff)(const ConfigNode& root);
   ReadFunction read;
+  WriteFunction write = nullptr;         ///< puts a strategy into a document; nullptr: the format states none
+  std::string_view extra_suffixes = "";  ///< of the files `write` makes besides the document itself, separated by spaces
 };
 
 [[nodiscard]] const std::vector<Format>& formats();
 /// The row the document looks most like, nullptr when it looks like none.
 [[nodiscard]] const Format* recognise(const ConfigNode& root);
+/// How a document is to be read.
+struct ReadAs {
+  std::string_view format;  ///< id; empty = guessed
+  ReadOptions options;
+};
+/// Reads a document that is in memory; `path` says its suffix and where files named inside are.
+[[nodiscard]] Result<Request> read_text(std::string_view text, const std::string& path, const DataStore& data, const ReadAs& as);
 
 }  // namespace nd::formats

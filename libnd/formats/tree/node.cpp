@@ -84,14 +84,18 @@ Result<std::string> read_text_file(const std::string& path, const ParseLimits& l
   return text;
 }
 
+Result<ConfigNode> parse_document(std::string_view text, const std::string& path, const ParseLimits& limits) {
+  const std::string suffix = lower_suffix(path);
+  if (suffix == ".yaml" || suffix == ".yml") return parse_yaml(text, path, limits);
+  if (suffix == ".json") return parse_json(text, path, limits);
+  if (suffix == ".toml") return parse_toml(text, path, limits);
+  return parse_by_content(text, path, limits);
+}
+
 Result<ConfigNode> read_document(const std::string& path, const ParseLimits& limits) {
   const auto text = read_text_file(path, limits);
   if (!text) return text.error();
-  const std::string suffix = lower_suffix(path);
-  if (suffix == ".yaml" || suffix == ".yml") return parse_yaml(*text, path, limits);
-  if (suffix == ".json") return parse_json(*text, path, limits);
-  if (suffix == ".toml") return parse_toml(*text, path, limits);
-  return parse_by_content(*text, path, limits);
+  return parse_document(*text, path, limits);
 }
 
 }  // namespace nd::formats

@@ -58,7 +58,9 @@ struct ParseLimits {
 
 /// Reads a regular file. Errors: io (missing, unreadable, a directory), syntax (binary, not UTF-8, empty), out_of_range (too large).
 [[nodiscard]] Result<std::string> read_text_file(const std::string& path, const ParseLimits& limits = {});
-/// Reads and parses by suffix (.yaml .yml .json .toml), else by content.
+/// Parses by suffix of the path (.yaml .yml .json .toml), else by content.
+[[nodiscard]] Result<ConfigNode> parse_document(std::string_view text, const std::string& path, const ParseLimits& limits = {});
+/// Reads a file and parses it the same way.
 [[nodiscard]] Result<ConfigNode> read_document(const std::string& path, const ParseLimits& limits = {});
 
 }  // namespace nd::formats

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nd/resolved.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "formats/registry.hpp"
+#include "formats/tree/node.hpp"
+#include "formats/write/writer.hpp"
+#include "layout/layout.hpp"
+#include "nd/run_spec.hpp"
+#include "nd/search_space.hpp"
+
+namespace nd {
+
+namespace formats {
+namespace {
+
+const Format* find_row(std::string_view id) {
+  for (const auto& format : formats())
+    if (format.id == id) return &format;
+  return nullptr;
+}
+
+SourceRef at(const Original& original) { return {original.file, 0, 0, {}}; }
+
+/// Layers and recomputed layers of each stage and chunk as they are priced.
+ResolvedStrategy strategy_of(const Scenario& scenario, const ParallelConfig& config) {
+  ResolvedStrategy out;
+  out.config = config;
+  out.devices = scenario.run.devices;
+  out.global_batch_size = config.global_batch();
+  out.seq_length = scenario.run.seq_length;
+  out.layers = scenario.model.layers();
+  out.mtp_depth = scenario.model.mtp_depth;
+  out.has_experts = scenario.model.has_experts();
+  const auto layout = layout::make_layout(scenario.model, scenario.run, config);
+  const auto chunks = layout.stages.front().size();
+  const std::vector<std::int64_t> stages(layout.stages.size());
+  out.layers_per_chunk.assign(chunks, stages);
+  out.full_recompute = out.selective_recompute = out.layers_per_chunk;
+  const std::int64_t first = layout.stages.front().front().layers();
+  for (std::size_t s = 0; s < layout.stages.size(); ++s) {
+    for (std::size_t c = 0; c < chunks; ++c) {
+      const auto& chunk = layout.stages[s][c];
+      out.layers_per_chunk[c][s] = chunk.layers();
+      out.full_recompute[c][s] = chunk.full_recompute;
+      out.selective_recompute[c][s] = chunk.selective_recompute;
+      out.even = out.even && chunk.layers() == first;
+      out.uniform = out.uniform && chunk.full_recompute == (config.recompute == Recompute::full ? chunk.layers() : 0) &&
+                    chunk.selective_recompute == (config.recompute == Recompute::selective ? chunk.layers() : 0);
+    }
+  }
+  return out;
+}
+
+/// What the written text would be read as, against what was to be written.
+class ReadBack {
+ public:
+  ReadBack(const Original& original, const Scenario& scenario, const ParallelConfig& config)
+      : original_(original), scenario_(scenario), wanted_(config) {}
+
+  std::vector<Diagnostic> check(RunSpec spec) {
+    if (!spec.devices) spec.devices = scenario_.run.devices;
+    const auto run = resolve_run(spec, scenario_.model, scenario_.profile);
+    if (!run) return run.error().diagnostics;
+    dimensions(run->strategy);
+    differ("devices", std::to_string(scenario_.run.devices), std::to_string(run->devices));
+    differ("sequence length", std::to_string(scenario_.run.seq_length), std::to_string(run->seq_length));
+    if (problems_.empty()) stages(*run);
+    return std::move(problems_);
+  }
+
+ private:
+  void differ(const std::string& what, const std::string& wanted, const std::string& read) {
+    if (wanted == read) return;
+    problems_.push_back(make_diagnostic(Errc::unsupported, at(original_),
+                                        "cannot say " + what + " = " + wanted + "; what is written would be read as " + read));
+  }
+
+  void dimensions(const ParallelConfig& read) {
+    for (const auto& info : dimension_list())
+      differ(std::string(info.name), value_text(info.id, value_of(wanted_, info.id)), value_text(info.id, value_of(read, info.id)));
+    if (wanted_.cp > 1) differ("cp_algorithm", to_text(wanted_.cp_algorithm), to_text(read.cp_algorithm));
+    differ("seq_split", std::to_string(wanted_.seq_split), std::to_string(read.seq_split));
+  }
+
+  void stages(const ResolvedRun& run) {
+    Scenario read = scenario_;
+    read.run.layers_per_chunk = run.layers_per_chunk;
+    read.run.full_recompute_layers = run.full_recompute_layers;
+    read.run.selective_recompute_layers = run.selective_recompute_layers;
+    read.run.strategy.recompute = run.strategy.recompute;
+    const auto before = strategy_of(scenario_, wanted_), after = strategy_of(read, wanted_);
+    differ("layers per stage", counts(before.layers_per_chunk), counts(after.layers_per_chunk));
+    differ("fully recomputed layers", counts(before.full_recompute), counts(after.full_recompute));
+    differ("selectively recomputed layers", counts(before.selective_recompute), counts(after.selective_recompute));
+  }
+
+  static std::string counts(const std::vector<std::vector<std::int64_t>>& chunks) {
+    std::string out;
+    for (const auto& chunk : chunks) {
+      out += out.empty() ? "" : "; ";
+      for (std::size_t i = 0; i < chunk.size(); ++i) out += (i == 0 ? "" : ",") + std::to_string(chunk[i]);
+    }
+    return out;
+  }
+
+  const Original& original_;
+  const Scenario& scenario_;
+  const ParallelConfig& wanted_;
+  std::vector<Diagnostic> problems_;
+};
+
+}  // namespace
+}  // namespace formats
+
+Result<Original> read_original(std::string_view format, const std::string& file) {
+  return formats::read_text_file(file).transform(
+      [&](const std::string& text) { return Original{std::string(format), file, text}; });
+}
+
+std::vector<std::string> resolved_suffixes(std::string_view format, const std::string& file) {
+  const auto* const row = formats::find_row(format);
+  if (row == nullptr || row->write == nullptr) return {};
+  std::vector<std::string> out{std::filesystem::path(file).extension().string()};
+  for (std::size_t from = 0; from < row->extra_suffixes.size();) {
+    const std::size_t end = std::min(row->extra_suffixes.find(' ', from), row->extra_suffixes.size());
+    out.emplace_back(row->extra_suffixes.substr(from, end - from));
+    from = end + 1;
+  }
+  return out;
+}
+
+Result<std::vector<ResolvedFile>> write_resolved(const Original& original, const Scenario& scenario, const ParallelConfig& config,
+                                                 const DataStore& data) {
+  const auto* const row = formats::find_row(original.format);
+  if (row == nullptr || row->write == nullptr)
+    return make_error(Errc::unsupported, formats::at(original), "a file of this format states no strategy; nothing is written back");
+  auto files = row->write(original, formats::strategy_of(scenario, config));
+  if (!files) return files;
+  const auto read = formats::read_text(files->front().text, original.file, data, {original.format, {.devices = scenario.run.devices}});
+  if (!read) {
+    auto problems = read.error().diagnostics;
+    problems.insert(problems.begin(), make_diagnostic(Errc::internal, formats::at(original), "what was written back cannot be read"));
+    return Error(std::move(problems));
+  }
+  if (auto problems = formats::ReadBack(original, scenario, config).check(read->run); !problems.empty()) return Error(std::move(problems));
+  return files;
+}
+
+}  // namespace nd
