@@ -8,6 +8,4 @@ target_compile_options(nd_warnings INTERFACE
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
   $<$<BOOL:${ND_DEVELOPER_MODE}>:-Werror>
   # Same result on every compiler and level; no path of the build machine in the binaries.
-  -ffp-contract=off
-  # No build path in what is installed. Not in debug builds: the path in the flag keeps checkouts from sharing ccache's objects.
-  $<$<NOT:$<CONFIG:Debug>>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>)
+  -ffp-contract=off -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
