@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "layout/hops.hpp"
 #include "layout/schedules/table.hpp"
 
 namespace nd::layout {
@@ -57,15 +58,12 @@ bool Replay::set_up_chunk(const ScheduleRow& row, const ReplayInput& input, int 
   double* const zero = gradients + index(places) * units;
   double* const unread = zero + units;
   const auto holder = [&](int place) { return holder_[index(place * copies + (copies > 1 ? chunk : 0))]; };
-  // Stages exchange data with their neighbours on the ring only.
   bool neighbours = true;
   const auto receive_from = [&](Action& action, int other) {
     if (other == stage) return;
     action.from = other;
-    const bool onward = (other + 1) % shape.stages == stage, back = (stage + 1) % shape.stages == other;
-    neighbours = neighbours && (onward || back);
-    if (!input.hop.empty())
-      action.transfer = input.hop.size() == 1 ? input.hop[0].value : input.hop[index(onward ? other : stage)].value;
+    neighbours = neighbours && ring_neighbours(shape, other, stage);
+    action.transfer = hop_seconds(input, other, stage);
   };
 
   const std::size_t here_slot = slot(stage, chunk);

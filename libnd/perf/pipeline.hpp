@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "nd/parallel_config.hpp"
+#include "nd/schedule.hpp"
 
 namespace nd::perf {
 
@@ -17,31 +17,30 @@ struct ChunkSeconds {
 /// A pipeline to be run: chunks[stage * chunks_per_stage + chunk].
 struct PipelineWork {
   Schedule schedule = Schedule::one_f_one_b;
-  int stages = 1, chunks_per_stage = 1, micro_batches = 1;
+  ScheduleShape shape;
+  int chunks_per_stage = 1;  ///< as the schedule places them: 2 for DualPipe
   std::span<const ChunkSeconds> chunks;
-  int model_copies = 1;  ///< a chunk sees one of so many micro-batches (2: both directions of DualPipe)
+  int model_copies = 1;      ///< a chunk sees one of so many micro-batches (2: both directions of DualPipe)
+  double hop = 0;            ///< seconds of one message between neighbouring stages
+  bool hop_exposed = false;  ///< receives block the stage
+  bool balanced = false;     ///< the trainer moves layers between stages until they cost alike, if that is faster
 };
 
 struct PipelineSeconds {
-  double makespan = 0;  ///< without messages between stages
+  double makespan = 0;  ///< passes and waiting if messages were free
+  double messages = 0;  ///< what the messages between stages add to it
   double busy = 0;      ///< of the busiest stage: micro-batches x its seconds
   int busiest = 0;      ///< its index, the first of equals; kNoStage when no single stage sets the pace
+  [[nodiscard]] double total() const { return makespan + messages; }
 };
 inline constexpr int kNoStage = -1;
 /// Pace of a pipeline laid out by cost, relative to the mean stage: layers are whole, so it is never quite even [assumed].
 inline constexpr double kBalancedPace = 1.04;
 
-/// Whether the closed forms below hold for a schedule; the others are replayed (pipeline_replay.hpp).
-[[nodiscard]] constexpr bool has_closed_form(Schedule schedule) {
-  return schedule == Schedule::gpipe || schedule == Schedule::one_f_one_b || schedule == Schedule::interleaved;
-}
-/// The busiest stage and its seconds over all micro-batches; no makespan.
+/// The busiest stage and its seconds over all micro-batches; no makespan. A pipeline laid out by cost works at kBalancedPace
+/// times the mean stage, unless the layout as given is faster. docs/cost_model_time.md#pipeline
 [[nodiscard]] PipelineSeconds busiest_stage(const PipelineWork& work);
-/// Closed form: m max(x) + (sum x - max x) / v with x = seconds of a stage per micro-batch. gpipe takes forward and backward
-/// maxima separately. docs/cost_model_time.md#pipeline
-[[nodiscard]] PipelineSeconds pipeline_seconds(const PipelineWork& work);
-/// The same where the trainer moves layers between stages until they cost alike: the pace is kBalancedPace x the mean stage,
-/// unless the layout as given is faster.
-[[nodiscard]] PipelineSeconds balanced_pipeline_seconds(const PipelineWork& work);
+/// Each chunk of a pipeline laid out by cost: the mean of all chunks times the pace.
+[[nodiscard]] ChunkSeconds balanced_chunk(const PipelineWork& work);
 
 }  // namespace nd::perf

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "layout/schedules/table.hpp"
-#include "nd/result.hpp"
 
 namespace nd::perf {
 
@@ -17,17 +16,33 @@ PassTimes pass_times(const ChunkSeconds& chunk) {
   return times;
 }
 
-PipelineSeconds PipelineReplay::run(const PipelineWork& work, const ParallelConfig& config) {
+ReplayInput PipelineReplay::prepare(const PipelineWork& work, bool as_given) {
   times_.clear();
-  for (const ChunkSeconds& chunk : work.chunks) times_.push_back(pass_times(chunk));
-  ReplayInput input;
-  input.shape = schedule_shape(config);
-  input.times = times_;
-  const ReplayResult& replayed = replay_.run(layout::schedule_row(work.schedule), input);
-  ND_CHECK(replayed.ok());
+  if (as_given) {
+    for (const ChunkSeconds& chunk : work.chunks) times_.push_back(pass_times(chunk));
+  } else {
+    times_.assign(work.chunks.size(), pass_times(balanced_chunk(work)));
+  }
+  hop_.assign(work.hop > 0 ? 1 : 0, Seconds{work.hop});
+  return {.shape = work.shape, .times = times_, .hop = hop_, .p2p_exposed = work.hop_exposed};
+}
+
+PipelineSeconds PipelineReplay::run(const PipelineWork& work) {
   PipelineSeconds result = busiest_stage(work);
-  result.makespan = replayed.makespan.value;
+  const layout::ScheduleRow& row = layout::schedule_row(work.schedule);
+  ReplayInput input = prepare(work, result.busiest != kNoStage);
+  const double with_messages = length_.of(row, input).value;
+  result.makespan = with_messages;
+  if (input.hop.empty()) return result;
+  input.hop = {};
+  result.makespan = length_.of(row, input).value;
+  result.messages = with_messages - result.makespan;
   return result;
+}
+
+double PipelineReplay::at_least(const PipelineWork& work) {
+  const ReplayInput input = prepare(work, busiest_stage(work).busiest != kNoStage);
+  return length_.at_least(layout::schedule_row(work.schedule), input).value;
 }
 
 }  // namespace nd::perf

@@ -129,7 +129,7 @@ const TimeModel::FoldedLayout& TimeModel::folded_layout(const ParallelConfig& co
   const layout::ScheduleRow& row = layout::schedule_row(config.schedule);
   const ScheduleShape shape = schedule_shape(config);
   FoldedLayout folded;
-  folded.balanced = full.balanced && scenario_.profile.time.balanced_layout && has_closed_form(config.schedule);
+  folded.balanced = full.balanced && scenario_.profile.time.balanced_layout;
   folded.chunks_per_stage = row.local_chunks(shape);
   folded.model_copies = row.model_copies;
   for (int stage = 0; stage < config.pp; ++stage) {
@@ -164,53 +164,46 @@ void TimeModel::price_chunks(const FoldedLayout& layout, const ShapeTimes& times
     chunk_times_.push_back(chunk_time(chunk, times, groups.data, scenario_.model.tied_embeddings));
 }
 
-PipelineWork TimeModel::pipeline_work(const ParallelConfig& config, const FoldedLayout& layout) {
+PipelineWork TimeModel::pipeline_work() {
   chunk_seconds_.clear();
-  for (const std::uint32_t chunk : layout.chunk_of) chunk_seconds_.push_back(chunk_times_[chunk].seconds);
-  return {.schedule = config.schedule,
-                          .stages = config.pp,
-                          .chunks_per_stage = layout.chunks_per_stage,
-                          .micro_batches = config.micro_batch_num,
-                          .chunks = chunk_seconds_,
-                          .model_copies = layout.model_copies};
+  for (const std::uint32_t chunk : at_->layout->chunk_of) chunk_seconds_.push_back(chunk_times_[chunk].seconds);
+  PipelineWork work{.schedule = at_->config.schedule,
+                    .shape = schedule_shape(at_->config),
+                    .chunks_per_stage = at_->layout->chunks_per_stage,
+                    .chunks = chunk_seconds_,
+                    .model_copies = at_->layout->model_copies,
+                    .balanced = at_->layout->balanced};
+  if (at_->config.pp > 1) {
+    work.hop = message_seconds(at_->groups->pipeline, at_->shape->boundary_bytes);
+    work.hop_exposed = !scenario_.profile.time.p2p_overlap;
+  }
+  return work;
 }
 
-PipelineSeconds TimeModel::run_pipeline(const PipelineWork& work, const ParallelConfig& config, bool balanced) {
-  if (!has_closed_form(work.schedule)) return replay_.run(work, config);
-  return balanced ? balanced_pipeline_seconds(work) : pipeline_seconds(work);
-}
-
-// The busiest stage's passes keep their parts; whatever else the pipeline takes is the bubble.
-PartSeconds TimeModel::pipeline_parts(const ParallelConfig& config, const FoldedLayout& layout) {
-  const PipelineSeconds pipeline = run_pipeline(pipeline_work(config, layout), config, layout.balanced);
+// The busiest stage's passes keep their parts; whatever else the pipeline takes is the bubble and what messages add. Of the
+// messages of a stage in between, two per chunk and micro-batch, the rest is hidden.
+PartSeconds TimeModel::pipeline_parts() {
+  const FoldedLayout& layout = *at_->layout;
+  const PipelineWork work = pipeline_work();
+  const PipelineSeconds pipeline = replay_.run(work);
   PartSeconds parts;
-  const double micro_batches = static_cast<double>(config.micro_batch_num) / layout.model_copies;
+  const double micro_batches = static_cast<double>(work.shape.micro_batches) / layout.model_copies;
   if (pipeline.busiest == kNoStage) {
-    for (std::size_t stage = 0; stage < static_cast<std::size_t>(config.pp); ++stage)
-      parts.add(stage_time(layout, stage).parts, micro_batches * kBalancedPace / config.pp);
+    for (std::size_t stage = 0; stage < static_cast<std::size_t>(work.shape.stages); ++stage)
+      parts.add(stage_time(layout, stage).parts, micro_batches * kBalancedPace / work.shape.stages);
   } else {
     parts.add(stage_time(layout, static_cast<std::size_t>(pipeline.busiest)).parts, micro_batches);
   }
-  if (config.pp > 1) parts.at(TimePart::bubble) += pipeline.makespan - pipeline.busy;
+  if (work.shape.stages == 1) return parts;
+  parts.at(TimePart::bubble) += pipeline.makespan - pipeline.busy;
+  parts.at(TimePart::pp_comm) += pipeline.messages;
+  parts.hidden_at(TimePart::pp_comm) += std::max(0.0, 2 * work.hop * micro_batches * layout.chunks_per_stage - pipeline.messages);
   return parts;
 }
 
 double TimeModel::message_seconds(const Placement& pipeline, double bytes) const {
   const CollectiveRequest request{.kind = CollectiveKind::send_receive, .bytes = bytes, .group = pipeline};
   return collective_seconds(request, scenario_.cluster.device.levels);
-}
-
-// Two messages per micro-batch and boundary; interleaving sends v of them, half behind other chunks.
-PartSeconds TimeModel::message_parts(const ParallelConfig& config, const Placement& pipeline, double bytes) const {
-  PartSeconds parts;
-  if (config.pp == 1) return parts;
-  const double both_ways = 2.0 * message_seconds(pipeline, bytes);
-  const double steady = both_ways * config.micro_batch_num * std::max(1.0, config.vpp / 2.0);
-  const double fill = both_ways * (config.pp - 1);
-  const bool overlapped = scenario_.profile.time.p2p_overlap;
-  parts.at(TimePart::pp_comm) = fill + (overlapped ? 0.0 : steady);
-  parts.hidden_at(TimePart::pp_comm) = overlapped ? steady : 0.0;
-  return parts;
 }
 
 // First and last stage each hold a copy of a tied table and add up its gradients.
@@ -237,15 +230,26 @@ PartSeconds TimeModel::step_parts(const ParallelConfig& config, const FoldedLayo
   return worst;
 }
 
-void TimeModel::estimate(const ParallelConfig& config, TimeBreakdown& out) {
+void TimeModel::prepare(const ParallelConfig& config) {
+  if (at_ && at_->config == config) return;
   const Groups& groups = this->groups(config);
   const ShapeTimes& times = shape_times(config, groups.layer);
   const FoldedLayout& layout = folded_layout(config);
   price_chunks(layout, times, groups);
+  at_ = Prepared{.config = config, .groups = &groups, .shape = &times, .layout = &layout, .once = step_parts(config, layout, groups)};
+}
 
-  PartSeconds step = pipeline_parts(config, layout);
-  step.add(message_parts(config, groups.pipeline, times.boundary_bytes));
-  step.add(step_parts(config, layout, groups));
+Seconds TimeModel::at_least(const ParallelConfig& config) {
+  prepare(config);
+  // Sums in another order than those of estimate() may differ in the last digits.
+  constexpr double kRounding = 1 - 1e-12;
+  return {kRounding * (replay_.at_least(pipeline_work()) + at_->once.total())};
+}
+
+void TimeModel::estimate(const ParallelConfig& config, TimeBreakdown& out) {
+  prepare(config);
+  PartSeconds step = pipeline_parts();
+  step.add(at_->once);
 
   out.step = {step.total()};
   for (std::size_t part = 0; part < kTimePartCount; ++part) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -26,6 +27,9 @@ class TimeModel {
 
   /// Precondition: `config` is legal for the scenario. Overwrites `out`.
   void estimate(const ParallelConfig& config, TimeBreakdown& out);
+  /// Never more than the step of `estimate`, for the price of everything but the replay of the pipeline; estimate() of the same
+  /// strategy right after reuses it. For a search to drop what cannot be among its best. Same precondition.
+  [[nodiscard]] Seconds at_least(const ParallelConfig& config);
   /// The passes behind that estimate. Same precondition.
   [[nodiscard]] PipelinePasses passes(const ParallelConfig& config);
 
@@ -72,12 +76,12 @@ class TimeModel {
   [[nodiscard]] ChunkTime stage_time(const FoldedLayout& layout, std::size_t stage) const;
   /// Fills chunk_times_ with the times of the layout's distinct chunks.
   void price_chunks(const FoldedLayout& layout, const ShapeTimes& times, const Groups& groups);
-  /// The layout's chunks, priced, as the schedule places them; valid until the next candidate.
-  [[nodiscard]] PipelineWork pipeline_work(const ParallelConfig& config, const FoldedLayout& layout);
-  [[nodiscard]] PipelineSeconds run_pipeline(const PipelineWork& work, const ParallelConfig& config, bool balanced);
-  [[nodiscard]] PartSeconds pipeline_parts(const ParallelConfig& config, const FoldedLayout& layout);
+  /// Looks up or makes all that the strategy shares with others, prices its chunks and what happens once per step.
+  void prepare(const ParallelConfig& config);
+  /// The prepared layout's chunks as the schedule places them; valid until the next candidate.
+  [[nodiscard]] PipelineWork pipeline_work();
+  [[nodiscard]] PartSeconds pipeline_parts();
   [[nodiscard]] double message_seconds(const Placement& pipeline, double bytes) const;
-  [[nodiscard]] PartSeconds message_parts(const ParallelConfig& config, const Placement& pipeline, double bytes) const;
   [[nodiscard]] PartSeconds step_parts(const ParallelConfig& config, const FoldedLayout& layout, const Groups& groups) const;
   [[nodiscard]] double tied_table_seconds(const ParallelConfig& config, const Groups& groups) const;
 
@@ -88,7 +92,15 @@ class TimeModel {
   std::unordered_map<DegreesKey, Groups, Hash> groups_;
   std::unordered_map<ShapeKey, ShapeTimes, Hash> shapes_;
   std::unordered_map<LayoutKey, FoldedLayout, Hash> layouts_;
-  // Scratch of the candidate at hand.
+  // The candidate at hand.
+  struct Prepared {
+    ParallelConfig config;
+    const Groups* groups = nullptr;
+    const ShapeTimes* shape = nullptr;
+    const FoldedLayout* layout = nullptr;
+    PartSeconds once;  ///< exchange, optimizer, overhead
+  };
+  std::optional<Prepared> at_;
   std::vector<ChunkTime> chunk_times_;
   std::vector<ChunkSeconds> chunk_seconds_;
   PipelineReplay replay_;

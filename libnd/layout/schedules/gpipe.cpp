@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPipe (Huang et al. 2019): all forwards, then all backwards. With more than one chunk per stage this is the
 // breadth-first pipeline (Lamy-Poirier 2022): every micro-batch through chunk 0, then through chunk 1, ..., and back.
+#include <algorithm>
+#include <cstddef>
+
 #include "layout/schedules/emit.hpp"
 #include "layout/schedules/schedules.hpp"
 
@@ -13,6 +16,19 @@ void passes(const ScheduleShape& shape, int, PassList& out) {
     for (int unit = 0; unit < shape.micro_batches; ++unit) emit(out, PassKind::forward, chunk, unit);
   for (int chunk = shape.chunks - 1; chunk >= 0; --chunk)
     for (int unit = 0; unit < shape.micro_batches; ++unit) emit(out, PassKind::backward, chunk, unit);
+}
+
+// One chunk: the forwards are a flow shop of m equal jobs, and so are the backwards from the last stage's last forward on, by
+// when every other stage has run all of its own.
+std::optional<double> length(const ScheduleShape& shape, const StepTimes& times, StepScratch&) {
+  if (shape.chunks > 1) return std::nullopt;
+  double chain = 0, longest_forward = 0, longest_backward = 0;
+  for (std::size_t i = 0; i < times.stages; ++i) {
+    chain += times.forward[i] + times.forward_wait[i] + times.backward[i] + times.backward_wait[i];
+    longest_forward = std::max(longest_forward, times.forward[i]);
+    longest_backward = std::max(longest_backward, times.backward[i]);
+  }
+  return chain + (shape.micro_batches - 1) * (longest_forward + longest_backward);
 }
 
 HeldPeak held(const ScheduleShape& shape, int) {

@@ -5,28 +5,12 @@
 #include <algorithm>
 
 #include "layout/schedules/emit.hpp"
+#include "layout/schedules/interleaved_runs.hpp"
 #include "layout/schedules/schedules.hpp"
 
 namespace nd::layout::interleaved {
 
 namespace {
-
-// Groups of at least p micro-batches keep the loop full: a micro-batch is back at stage 0 after p chunk times. A number
-// of micro-batches that the group size does not divide is spread over as many groups as fit, larger ones first, because
-// the warm-up of all stages is cut for the first.
-class Groups {
- public:
-  explicit Groups(const ScheduleShape& shape) {
-    const int wanted = shape.group > 0 ? shape.group : shape.stages;
-    count_ = std::max(1, shape.micro_batches / wanted);
-    size_ = shape.micro_batches / count_;
-    larger_ = shape.micro_batches % count_;
-  }
-  [[nodiscard]] int size(int group) const { return size_ + (group < larger_ ? 1 : 0); }
-
- private:
-  int count_ = 1, size_ = 1, larger_ = 0;
-};
 
 /// Walks the forwards of any stage in order; the backwards are the same walk with the chunks reversed.
 class Walk {
@@ -49,8 +33,7 @@ class Walk {
 };
 
 int passes_ahead(const ScheduleShape& shape, int stage) {
-  const int ahead = 2 * (shape.stages - stage - 1) + (shape.chunks - 1) * Groups(shape).size(0);
-  return std::min(ahead, shape.micro_batches * shape.chunks);
+  return std::min(2 * (shape.stages - stage - 1) + last_stage_ahead(shape), shape.micro_batches * shape.chunks);
 }
 
 }  // namespace

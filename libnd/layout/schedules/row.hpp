@@ -10,6 +10,9 @@
 
 namespace nd::layout {
 
+struct StepTimes;
+struct StepScratch;
+
 /// Seconds of a chunk when all chunks are equal.
 struct UniformTimes {
   double forward = 1, backward_input = 1, backward_weight = 1;
@@ -37,6 +40,7 @@ struct ScheduleRow {
   int (*positions)(const ScheduleShape&) = nullptr;     ///< places a micro-batch passes
   int (*position)(const ScheduleShape&, int stage, int chunk) = nullptr;
   bool splits_backward = false;
+  bool joins_passes = false; ///< runs forwards and backwards as one block
   bool takes_parts = false;  ///< sequences may be split (shape.parts)
   bool takes_group = false;  ///< has a micro-batch group size (shape.group)
   int model_copies = 1;      ///< times each parameter exists along the pipeline
@@ -45,6 +49,9 @@ struct ScheduleRow {
   /// Idle seconds of every stage with equal chunks and free transfers: makespan - busy. nullopt where no closed form is
   /// known to equal the replay; null: nowhere. Tested against the replay over all shapes up to p = 16, v = 4, m = 64.
   std::optional<double> (*bubble)(const ScheduleShape&, const UniformTimes&) = nullptr;
+  /// Length of the step for any durations without the lists, equal to the replay; nullopt or null: the lists are run.
+  /// Optional, for speed. Tested against the replay with random durations over random shapes.
+  std::optional<double> (*length)(const ScheduleShape&, const StepTimes&, StepScratch&) = nullptr;
 };
 
 /// The row's own rule after the checks common to all schedules.

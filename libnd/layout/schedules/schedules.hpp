@@ -2,6 +2,7 @@
 #pragma once
 
 #include "layout/schedules/row.hpp"
+#include "layout/schedules/step_times.hpp"
 
 // What each schedule file gives to its row of the table.
 namespace nd::layout {
@@ -11,6 +12,7 @@ std::optional<std::string_view> why_invalid(const ScheduleShape& shape);
 void passes(const ScheduleShape& shape, int stage, PassList& out);
 HeldPeak held(const ScheduleShape& shape, int stage);
 std::optional<double> bubble(const ScheduleShape& shape, const UniformTimes& times);
+std::optional<double> length(const ScheduleShape& shape, const StepTimes& times, StepScratch& scratch);
 }  // namespace gpipe
 
 namespace one_f_one_b {
@@ -18,6 +20,7 @@ std::optional<std::string_view> why_invalid(const ScheduleShape& shape);
 void passes(const ScheduleShape& shape, int stage, PassList& out);
 HeldPeak held(const ScheduleShape& shape, int stage);
 std::optional<double> bubble(const ScheduleShape& shape, const UniformTimes& times);
+std::optional<double> length(const ScheduleShape& shape, const StepTimes& times, StepScratch& scratch);
 }  // namespace one_f_one_b
 
 namespace interleaved {
@@ -25,6 +28,7 @@ std::optional<std::string_view> why_invalid(const ScheduleShape& shape);
 void passes(const ScheduleShape& shape, int stage, PassList& out);
 HeldPeak held(const ScheduleShape& shape, int stage);
 std::optional<double> bubble(const ScheduleShape& shape, const UniformTimes& times);
+std::optional<double> length(const ScheduleShape& shape, const StepTimes& times, StepScratch& scratch);
 }  // namespace interleaved
 
 namespace zb_h1 {
@@ -32,6 +36,7 @@ std::optional<std::string_view> why_invalid(const ScheduleShape& shape);
 void passes(const ScheduleShape& shape, int stage, PassList& out);
 HeldPeak held(const ScheduleShape& shape, int stage);
 std::optional<double> bubble(const ScheduleShape& shape, const UniformTimes& times);
+std::optional<double> length(const ScheduleShape& shape, const StepTimes& times, StepScratch& scratch);
 }  // namespace zb_h1
 
 namespace zb_v {
@@ -60,6 +65,7 @@ std::optional<std::string_view> why_invalid(const ScheduleShape& shape);
 void passes(const ScheduleShape& shape, int stage, PassList& out);
 HeldPeak held(const ScheduleShape& shape, int stage);
 std::optional<double> bubble(const ScheduleShape& shape, const UniformTimes& times);
+std::optional<double> length(const ScheduleShape& shape, const StepTimes& times, StepScratch& scratch);
 }  // namespace seq_1f1b
 
 }  // namespace nd::layout

@@ -3,8 +3,8 @@
 // because the gradients of a part's keys and values come from the later parts. Stage i runs p - i - 2 + n parts ahead.
 #include <algorithm>
 
-#include "layout/schedules/emit.hpp"
 #include "layout/schedules/schedules.hpp"
+#include "layout/schedules/staircase.hpp"
 
 namespace nd::layout::seq_1f1b {
 
@@ -12,10 +12,8 @@ namespace {
 int parts_ahead(const ScheduleShape& shape, int stage) {
   return std::min(shape.stages - stage - 2 + shape.parts, shape.units());
 }
-/// The n-th unit whose backward runs: micro-batches in order, parts of each in reverse.
-int backward_unit(const ScheduleShape& shape, int n) {
-  const int part = n % shape.parts;
-  return n - part + (shape.parts - 1 - part);
+Staircase order(const ScheduleShape& shape) {
+  return {.units = shape.units(), .last_ahead = shape.parts - 1, .parts = shape.parts};
 }
 }  // namespace
 
@@ -24,13 +22,10 @@ std::optional<std::string_view> why_invalid(const ScheduleShape& shape) {
   return std::nullopt;
 }
 
-void passes(const ScheduleShape& shape, int stage, PassList& out) {
-  const int total = shape.units(), ahead = parts_ahead(shape, stage);
-  for (int unit = 0; unit < ahead; ++unit) emit(out, PassKind::forward, 0, unit);
-  for (int n = 0; n < total; ++n) {
-    if (ahead + n < total) emit(out, PassKind::forward, 0, ahead + n);
-    emit(out, PassKind::backward, 0, backward_unit(shape, n));
-  }
+void passes(const ScheduleShape& shape, int stage, PassList& out) { staircase_passes(order(shape), shape.stages, stage, out); }
+
+std::optional<double> length(const ScheduleShape& shape, const StepTimes& times, StepScratch& scratch) {
+  return staircase_length(order(shape), times, scratch);
 }
 
 HeldPeak held(const ScheduleShape& shape, int stage) {

@@ -4,8 +4,8 @@
 // gradients together.
 #include <algorithm>
 
-#include "layout/schedules/emit.hpp"
 #include "layout/schedules/schedules.hpp"
+#include "layout/schedules/staircase.hpp"
 
 namespace nd::layout::zb_h1 {
 
@@ -14,16 +14,14 @@ std::optional<std::string_view> why_invalid(const ScheduleShape& shape) {
   return std::nullopt;
 }
 
-void passes(const ScheduleShape& shape, int stage, PassList& out) {
-  const int m = shape.micro_batches;
-  const int ahead = std::min(m, shape.stages - stage - 1);
-  for (int unit = 0; unit < ahead; ++unit) emit(out, PassKind::forward, 0, unit);
-  for (int unit = 0; unit < m; ++unit) {
-    if (ahead + unit < m) emit(out, PassKind::forward, 0, ahead + unit);
-    emit(out, PassKind::backward_input, 0, unit);
-    if (unit >= stage) emit(out, PassKind::backward_weight, 0, unit - stage);
-  }
-  for (int unit = std::max(0, m - stage); unit < m; ++unit) emit(out, PassKind::backward_weight, 0, unit);
+namespace {
+Staircase order(const ScheduleShape& shape) { return {.units = shape.micro_batches, .split = true}; }
+}  // namespace
+
+void passes(const ScheduleShape& shape, int stage, PassList& out) { staircase_passes(order(shape), shape.stages, stage, out); }
+
+std::optional<double> length(const ScheduleShape& shape, const StepTimes& times, StepScratch& scratch) {
+  return staircase_length(order(shape), times, scratch);
 }
 
 HeldPeak held(const ScheduleShape& shape, int stage) {

@@ -2,25 +2,10 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
-#include <new>
 #include <random>
 
 #include "unit/layout/replay_support.hpp"
-
-namespace {
-std::size_t allocations = 0;
-}  // namespace
-
-// Counts allocations of this test program.
-void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size > 0 ? size : 1)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace {
 
@@ -272,10 +257,10 @@ TEST_CASE("a used workspace allocates nothing", "[layout][replay]") {
     const ScheduleShape shape = one_chunk ? plain : looped, other = one_chunk ? smallest : small;
     const auto times = nd::test::equal_times(row, shape, {}), fewer = nd::test::equal_times(row, other, {});
     replay.run(row, {.shape = shape, .times = times});
-    const std::size_t before = allocations;
+    const std::size_t before = nd::test::allocations();
     const auto& again = replay.run(row, {.shape = shape, .times = times});
     const auto& changed = replay.run(row, {.shape = other, .times = fewer});
-    const std::size_t after = allocations;
+    const std::size_t after = nd::test::allocations();
     INFO(row.name);
     CHECK(again.ok());
     CHECK(changed.ok());

@@ -248,15 +248,22 @@ TEST_CASE("messages between stages carry a rank's share and are not free", "[per
   DeviceType device = a100();
   for (auto& level : device.levels) level.latency = {};
   const Scenario scenario = scenario_of(llama(32, 4096, 11008, 32, 8), device, fused_trainer(), 64, 4096);
-  const auto messages = [&](int tp) { return part(scenario, config_of(16 / tp, tp, 4, 16), TimePart::pp_comm); };
-  // 4096 * 4096 * 2 bytes / tp over one NIC, twice per micro-batch, 16 + 3 times.
-  CHECK(messages(8) == Approx(4096.0 * 4096 * 2 / 8 / (25e9 * 0.85) * 2 * 19));
-  CHECK(messages(2) == Approx(4 * messages(8)));
+  const auto passes = [&](int tp) { return pipeline_passes(scenario, config_of(16 / tp, tp, 4, 16)); };
+  // 4096 * 4096 * 2 bytes / tp over one NIC.
+  REQUIRE(passes(8).hop.size() == 1);
+  const double hop = passes(8).hop.front().value;
+  CHECK(hop == Approx(4096.0 * 4096 * 2 / 8 / (25e9 * 0.85)));
+  CHECK(passes(2).hop.front().value == Approx(4 * hop));
+  // The last stage (the head) sets the pace: blocked before each of its 16 forwards, and the first micro-batch comes through two
+  // stages before it, the last one's gradient back through three.
+  const ParallelConfig config = config_of(2, 8, 4, 16);
+  CHECK(part(scenario, config, TimePart::pp_comm) == Approx(hop * (16 + 2 + 3)));
+  // Overlapped, its inputs are there in time: two for each of the three boundaries.
   Scenario overlapped = scenario;
   overlapped.profile.time.p2p_overlap = true;
-  const TimeBreakdown time = estimate_time(overlapped, config_of(2, 8, 4, 16));
-  CHECK(time.part(TimePart::pp_comm).value == Approx(messages(8) * 3 / 19));
-  CHECK(time.hidden[static_cast<std::size_t>(TimePart::pp_comm)].value == Approx(messages(8) * 16 / 19));
+  const TimeBreakdown time = estimate_time(overlapped, config);
+  CHECK(time.part(TimePart::pp_comm).value == Approx(hop * 6));
+  CHECK(time.hidden[static_cast<std::size_t>(TimePart::pp_comm)].value == Approx(hop * (2 * 16 - 6)));
 }
 
 TEST_CASE("adapters: no weight gradients, hardly any gradients to exchange", "[perf][step]") {

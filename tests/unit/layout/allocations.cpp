@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counts allocations of this test program.
+#include <cstdlib>
+#include <new>
+
+#include "unit/layout/replay_support.hpp"
+
+namespace {
+std::size_t count = 0;
+}  // namespace
+
+std::size_t nd::test::allocations() { return count; }
+
+void* operator new(std::size_t size) {
+  ++count;
+  if (void* memory = std::malloc(size > 0 ? size : 1)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
