@@ -175,7 +175,9 @@ PipelineWork TimeModel::pipeline_work() {
                     .balanced = at_->layout->balanced};
   if (at_->config.pp > 1) {
     work.hop = message_seconds(at_->groups->pipeline, at_->shape->boundary_bytes);
-    work.hop_exposed = !scenario_.profile.time.p2p_overlap;
+    // Megatron-LM overlaps by default where there are several chunks a stage, and cannot with one (arguments.py, overlap_p2p_comm).
+    const TimeProfile& time = scenario_.profile.time;
+    work.hop_exposed = !time.p2p_overlap && !(time.supports_overlap_p2p && at_->config.vpp > 1);
   }
   return work;
 }
