@@ -147,8 +147,8 @@ TEST_CASE("the hybrid example trains neither MTP block nor tower", "[formats][hy
   const ParameterCount count = count_parameters(model);
   CHECK(count.total == 34660610688);
   CHECK(count.mtp == 0);
-  CHECK(std::count_if(model.layer_kind.begin(), model.layer_kind.end(), [&model](int kind) {
-          return model.kinds[static_cast<std::size_t>(kind)].attention.kind == AttentionKind::gated_delta;
+  CHECK(std::count_if(model.layer_kind.begin(), model.layer_kind.end(), [&kinds = model.kinds](int kind) {
+          return kinds[static_cast<std::size_t>(kind)].attention.kind == AttentionKind::gated_delta;
         }) == 30);
   CHECK(run.strategy.dp == 16);
   CHECK(run.strategy.ep == 8);
