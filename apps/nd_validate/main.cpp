@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "nd/data_store.hpp"
 #include "nd/fit.hpp"
 #include "nd/output_check.hpp"
 #include "nd/validation.hpp"
@@ -16,27 +17,12 @@
 namespace nd_validate {
 namespace {
 
-namespace fs = std::filesystem;
-
 enum Status { kDone = 0, kUsage = 2, kBadInput = 3, kNoOutput = 4, kBug = 70 };
 
 void print(std::FILE* to, const std::string& text) { std::fwrite(text.data(), 1, text.size(), to); }
 
 void print_problems(const nd::Error& error) {
   for (const nd::Diagnostic& diagnostic : error.diagnostics) print(stderr, nd::to_text(diagnostic) + "\n");
-}
-
-/// The installed share folder beside the program, else the data folder of the tree it was built in, found from where it lies.
-std::string default_data_dir(const char* program) {
-  std::error_code code;
-  fs::path self = fs::read_symlink("/proc/self/exe", code);
-  if (code) self = fs::absolute(program, code);
-  for (fs::path folder = self.parent_path(); !folder.empty(); folder = folder.parent_path()) {
-    for (const fs::path& candidate : {folder / "share" / "nd" / "data", folder / "share" / "nd", folder / "data"})
-      if (fs::is_directory(candidate / "measured", code)) return candidate.string();
-    if (folder == folder.root_path()) break;
-  }
-  return "data";
 }
 
 /// False when a file could not be written; the reason is on standard error.
@@ -80,7 +66,7 @@ std::vector<nd::Diagnostic> output_conflicts(const Options& options) {
   return nd::check_outputs(inputs, outputs);
 }
 
-int run(const Options& options, const char* program) {
+int run(const Options& options) {
   if (auto conflicts = output_conflicts(options); !conflicts.empty()) {
     print_problems(nd::Error(std::move(conflicts)));
     return kUsage;
@@ -97,7 +83,13 @@ int run(const Options& options, const char* program) {
     }
   }
   if (!readable) return kBadInput;
-  const nd::DataStore data(options.data_dir.empty() ? default_data_dir(program) : options.data_dir);
+  std::error_code code;
+  const auto folder = nd::find_data_folder(options.data_dir, std::filesystem::read_symlink("/proc/self/exe", code).string());
+  if (!folder) {
+    print(stderr, "error: --data-dir: " + folder.error().diagnostics.front().message + "\n");
+    return kUsage;
+  }
+  const nd::DataStore data(*folder);
   if (options.fit) return run_fit(options, rows, data);
   const auto report = nd::validate_rows(rows, data, options.jobs);
   if (!report) {
@@ -127,7 +119,7 @@ int main(int argc, char** argv) {
       nd_validate::print(*line.status == 0 ? stdout : stderr, line.text);
       return *line.status;
     }
-    return nd_validate::run(line.options, argv[0]);
+    return nd_validate::run(line.options);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "error: internal: %s (please report this)\n", error.what());
     return nd_validate::kBug;

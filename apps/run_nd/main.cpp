@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 
 #include "modes.hpp"
+#include "pages.hpp"
 
 namespace run_nd {
 
@@ -19,6 +21,12 @@ Exit refuse(const std::vector<nd::Diagnostic>& problems) {
 
 namespace {
 
+/// Where this program lies, links resolved; empty when the system does not tell.
+std::string own_path() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).string();
+}
+
 Exit run(const std::vector<std::string>& words) {
   auto parsed = parse_options(words);
   const auto& options = parsed.options;
@@ -26,8 +34,10 @@ Exit run(const std::vector<std::string>& words) {
     std::fputs(help_text().c_str(), stdout);
     return Exit::done;
   }
-  if (options.help_markdown) {
-    std::fputs(help_markdown().c_str(), stdout);
+  if (!options.generate.empty()) {
+    const auto page = generated_page(options.generate);
+    if (!page) return refuse({usage_error("--generate", "there is no page of '" + options.generate + "'", "markdown, man, bash, zsh, fish")});
+    std::fputs(page->c_str(), stdout);
     return Exit::done;
   }
   if (options.version) {
@@ -40,10 +50,17 @@ Exit run(const std::vector<std::string>& words) {
     refuse(parsed.problems);
     return Exit::usage;
   }
-  const auto folder = data_folder(options);
-  if (!folder) return refuse(folder.error().diagnostics);
+  const auto folder = nd::find_data_folder(options.data_dir, own_path());
+  if (!folder) return refuse({usage_error("--data-dir", folder.error().diagnostics.front().message, folder.error().diagnostics.front().hint)});
   const nd::DataStore data(*folder);
-  if (!options.list.empty()) return run_list(options.list, data);
+  switch (parsed.mode) {
+    case kList: return run_list(options.list, data);
+    case kWhatIf: return run_what_if(options, data);
+    case kSizes: return run_sizes(options, data);
+    case kPages:
+    case kExplain:
+    case kSearch: break;
+  }
   return run_search(options, data);
 }
 

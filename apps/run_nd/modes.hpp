@@ -19,8 +19,9 @@ Exit refuse(const std::vector<nd::Diagnostic>& problems);
 Exit run_list(const std::string& what, const nd::DataStore& data);
 /// The search, with its reports.
 Exit run_search(const Options& options, const nd::DataStore& data);
-
-/// Folder of the data files: --data-dir, else found relative to the program. Error: io.
-[[nodiscard]] nd::Result<std::string> data_folder(const Options& options);
+/// --what-if: the request, and the request with something changed, side by side.
+Exit run_what_if(const Options& options, const nd::DataStore& data);
+/// -d A..B: one search per cluster.
+Exit run_sizes(const Options& options, const nd::DataStore& data);
 
 }  // namespace run_nd

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -14,34 +15,80 @@
 
 namespace run_nd {
 
+/// "64", "64..4096" (doubling), "64..512:64" (in steps).
+struct DeviceCounts {
+  std::int64_t least = 0, most = 0;
+  std::int64_t step = 0;  ///< 0: doubling
+  [[nodiscard]] bool single() const { return least == most; }
+  friend bool operator==(const DeviceCounts&, const DeviceCounts&) = default;
+};
+
+/// A number of things with an optional decimal suffix: "15T", "300B", "1.5e12".
+struct Amount {
+  double value = 0;
+};
+
+/// What a question changes that no option states. From --what-if.
+struct Supposed {
+  std::vector<std::pair<std::string, double>> links;  ///< name of a network level (empty: all), factor on its bandwidth
+  std::optional<nd::Bytes> memory;                    ///< what a run can use of a device
+};
+
 /// What the command line says. Absent = not given.
 struct Options {
-  std::string input, framework, model, device_type, output_dir, ranking_csv, json, list, data_dir, explain, trace, report;
-  std::optional<std::int64_t> devices, global_batch, seq_length, jobs, top, verbosity;
+  std::string input, framework, model, device_type, output_dir, ranking_csv, json, list, data_dir, explain, trace, report, generate;
+  std::optional<DeviceCounts> devices;
+  std::optional<std::int64_t> global_batch, seq_length, jobs, top, verbosity;
   std::optional<nd::Bytes> max_memory, memory_reserve;
   std::optional<std::vector<std::string>> dimensions;
-  std::vector<std::string> settings, recompute, schedules;
-  bool strict = false, all = false, timings = false, help = false, help_markdown = false, version = false;
+  std::vector<std::string> settings, recompute, schedules, what_if;
+  std::optional<Amount> tokens;
+  std::optional<double> deadline_days, price;
+  Supposed supposed;
+  bool strict = false, all = false, timings = false, help = false, version = false;
 };
 
 using Target = std::variant<std::monostate, bool Options::*, std::string Options::*, std::optional<std::int64_t> Options::*,
-                            std::optional<nd::Bytes> Options::*, std::vector<std::string> Options::*,
+                            std::optional<double> Options::*, std::optional<Amount> Options::*, std::optional<nd::Bytes> Options::*,
+                            std::optional<DeviceCounts> Options::*, std::vector<std::string> Options::*,
                             std::optional<std::vector<std::string>> Options::*>;
 
 /// How many words an option takes.
 enum class Arity { flag, one, repeated, list };
 
-/// One option. The parser, the checks, --help and docs/cli.md all come from these rows.
+/// What a run of the program does: exactly one of these. Bits, so that an option can name those that honour it.
+enum Mode : unsigned {
+  kPages = 1U << 0U,    ///< help, version, generated pages
+  kList = 1U << 1U,     ///< --list
+  kExplain = 1U << 2U,  ///< --explain file: one strategy, no search
+  kSearch = 1U << 3U,
+  kWhatIf = 1U << 4U,   ///< --what-if: one search per change
+  kSizes = 1U << 5U,    ///< -d A..B: one search per cluster
+};
+inline constexpr unsigned kStudy = kWhatIf | kSizes;
+inline constexpr unsigned kSearching = kSearch | kStudy;
+inline constexpr unsigned kPricing = kExplain | kSearching;
+inline constexpr unsigned kEveryMode = ~0U;
+
+/// Sections of help, man page and docs/cli.md, in this order.
+enum class Group { input, space, answer, output, program };
+
+/// One option. The parser, the checks, --help, the man page, the completions and docs/cli.md all come from these rows.
 struct OptionRow {
-  std::string_view short_names;  ///< with dashes, separated by spaces: "-mem"
-  std::string_view name;         ///< "--mem_for_ppb"
+  std::string_view short_names{};  ///< with dashes, separated by spaces: "-mem"
+  std::string_view name{};         ///< "--mem_for_ppb"
   Arity arity = Arity::flag;
-  std::string_view value;        ///< what help calls the value
-  std::int64_t least = 0, most = 0;  ///< of an integer
-  std::string_view preset;       ///< default, in words
-  std::string_view help;
-  std::string_view needs, excludes;  ///< long names separated by spaces: one of `needs` must be given, none of `excludes`
-  Target target;                 ///< monostate: not available in this version
+  std::string_view value{};        ///< what help calls the value
+  std::int64_t least = 0, most = 0;  ///< of a number
+  std::string_view preset{};       ///< default, in words
+  std::string_view help{};         ///< of an option that is not available: what to use instead; may be empty
+  Group group = Group::program;
+  unsigned modes = kEveryMode;     ///< that honour it; any other refuses it
+  std::string_view needs{};        ///< long names separated by spaces, one of which must be given
+  std::string_view excludes{};     ///< long names separated by spaces, none of which may be given
+  /// What the shell offers: words separated by spaces, "@file", "@dir", or "@devices" (any --list). Empty: nothing.
+  std::string_view offers{};
+  Target target{};                 ///< monostate: not available in this version
   bool hidden = false;
   [[nodiscard]] bool available() const { return !std::holds_alternative<std::monostate>(target); }
 };
@@ -49,14 +96,14 @@ struct OptionRow {
 
 struct ParsedOptions {
   Options options;
+  Mode mode = kSearch;
   std::vector<nd::Diagnostic> problems;  ///< every problem of the command line
 };
 /// `words` without the program's name.
 [[nodiscard]] ParsedOptions parse_options(const std::vector<std::string>& words);
 
-[[nodiscard]] std::string help_text();
-[[nodiscard]] std::string help_markdown();
-
+/// "-d", or the long name where there is no short one.
+[[nodiscard]] std::string shown_name(const OptionRow& row);
 /// A diagnostic about an option.
 [[nodiscard]] nd::Diagnostic usage_error(std::string_view option, std::string message, std::string hint = {});
 

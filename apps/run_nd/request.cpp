@@ -48,7 +48,7 @@ class Preparation {
   bool read_input() {
     const std::string& input = options_.input.empty() ? options_.model : options_.input;
     std::string format = format_named(options_.framework);
-    const nd::ReadOptions read{.devices = options_.devices};
+    const nd::ReadOptions read{.devices = asked_devices()};
     auto request = nd::read_request(input, format, data_, read);
     if (!request && !format.empty()) {
       auto guessed = nd::read_request(input, "", data_, read);
@@ -58,6 +58,8 @@ class Preparation {
       append(problems_, request.error().diagnostics);
     } else {
       request_ = std::move(*request);
+      const auto& run = request_.run;
+      out_.states_strategy = run.dp || run.tp || run.pp || run.cp || run.ep;
       out_.file = request_.file;
       out_.format = request_.format;
       out_.notes = request_.notes;
@@ -68,6 +70,10 @@ class Preparation {
       else request_.model = std::move(*model);
     }
     return problems_.empty();
+  }
+
+  [[nodiscard]] std::optional<std::int64_t> asked_devices() const {
+    return options_.devices ? std::optional(options_.devices->least) : std::nullopt;
   }
 
   std::string format_named(const std::string& name) const {
@@ -90,12 +96,35 @@ class Preparation {
     }
     auto type = data_.device(device);
     if (!type) append(problems_, at_option(type.error(), options_.device_type.empty() ? "device_type" : "-A"));
-    else device_ = std::move(*type);
+    else device_ = changed_device(std::move(*type));
     if (type) find_framework();
     auto model = nd::resolve_model(request_.model, nd::SourceRef{request_.file, 0, 0, {}});
     if (!model) append(problems_, model.error().diagnostics);
     else out_.scenario.model = std::move(*model);
     return problems_.empty();
+  }
+
+  /// The device that a question supposes.
+  nd::DeviceType changed_device(nd::DeviceType device) {
+    const auto& supposed = options_.supposed;
+    for (const auto& [name, factor] : supposed.links) {
+      bool found = false;
+      for (auto& level : device.levels) {
+        if (!name.empty() && level.name != name) continue;
+        found = true;
+        level.bandwidth = level.bandwidth * factor;
+        level.bus = level.bus * factor;
+      }
+      if (found) continue;
+      std::vector<std::string> known;
+      for (const auto& level : device.levels) known.push_back(level.name);
+      problems_.push_back(usage_error("--what-if", device.name + " has no network level '" + name + "'", nd::suggest_name(name, known)));
+    }
+    if (supposed.memory) {
+      device.memory.usable = *supposed.memory;
+      device.memory.nominal = std::max(device.memory.nominal, *supposed.memory);
+    }
+    return device;
   }
 
   void find_framework() {
@@ -139,7 +168,7 @@ class Preparation {
     if (!run.devices && run.dp) run.devices = *run.dp * run.tp.value_or(1) * run.pp.value_or(1) * run.cp.value_or(1);
     const auto devices_before = run.devices;
     const auto batch_before = run.global_batch_size;
-    flag(run.devices, options_.devices, "-d", "devices");
+    flag(run.devices, asked_devices(), "-d", "devices");
     flag(run.global_batch_size, options_.global_batch, "-b", "global_batch_size");
     flag(run.seq_length, options_.seq_length, "--seq-length", "seq_length");
     flag(run.device_memory, options_.max_memory, "-M", "device_memory");
@@ -173,6 +202,7 @@ class Preparation {
     out_.scenario.profile = nd::effective_profile(profile_, run);
     auto resolved = nd::resolve_run(run, model, out_.scenario.profile);
     out_.stated_is_legal = resolved.has_value();
+    if (!resolved) out_.stated_problem = resolved.error().diagnostics.front().message;
     if (!resolved) resolved = resolve_without_degrees(resolved.error());
     if (!resolved) {
       append(problems_, resolved.error().diagnostics);
@@ -180,7 +210,11 @@ class Preparation {
     }
     out_.scenario.run = std::move(*resolved);
     out_.scenario.cluster = {device_, out_.scenario.run.devices};
-    if (out_.stated_is_legal) out_.stated_is_legal = !nd::first_violation(out_.scenario, out_.scenario.run.strategy);
+    if (out_.stated_is_legal) {
+      const auto broken = nd::first_violation(out_.scenario, out_.scenario.run.strategy);
+      out_.stated_is_legal = !broken;
+      if (broken) out_.stated_problem = nd::describe(*broken);
+    }
     return true;
   }
 
@@ -280,8 +314,22 @@ class Preparation {
     out_.options.memory_limit = options_.max_memory;
     if (options_.memory_reserve) out_.options.memory_reserve = *options_.memory_reserve;
     check_memory();
+    check_sequence();
     out_.stated = stated_;
     finish_defaulted();
+  }
+
+  /// Positions beyond the model's: priced as asked, but maybe not what was meant.
+  void check_sequence() {
+    const auto limit = out_.scenario.model.max_positions;
+    const auto asked = out_.scenario.run.seq_length;
+    if (limit <= 0 || asked <= limit) return;
+    const auto origin = stated_.origins.find("seq_length");
+    auto note = nd::make_diagnostic(nd::Errc::out_of_range, origin == stated_.origins.end() ? nd::SourceRef{} : origin->second.where,
+                                    std::to_string(asked) + " tokens are more than the " + std::to_string(limit) + " positions of the model",
+                                    "priced as asked; the model needs longer positional encodings");
+    note.severity = nd::Severity::note;
+    out_.notes.push_back(std::move(note));
   }
 
   /// A limit above what the device has changes nothing, a reserve as large as the budget leaves nothing: both are said.

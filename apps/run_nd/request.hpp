@@ -15,7 +15,9 @@ struct PreparedSearch {
   nd::SearchSpace space;
   nd::SearchOptions options;
   nd::RunSpec stated;            ///< the input with the command line on top
+  bool states_strategy = false;  ///< the input itself states degrees
   bool stated_is_legal = false;  ///< the input's own strategy runs as it stands
+  std::string stated_problem;    ///< why it does not
   std::string file, format;
   std::vector<std::string> defaulted;
   std::vector<nd::Diagnostic> notes;

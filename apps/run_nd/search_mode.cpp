@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
 
-#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <utility>
 #include <vector>
 
 #include "modes.hpp"
-#include "nd/output_check.hpp"
+#include "output.hpp"
 #include "request.hpp"
+#include "resolved_files.hpp"
 
 namespace run_nd {
 
@@ -53,21 +52,16 @@ class Progress {
   bool shown_ = false;
 };
 
-/// Outputs that are compared with each other as files before the search.
-constexpr std::size_t kMostOutputs = 16;
-
 /// The run of one search after it has been prepared.
 class SearchMode {
  public:
   SearchMode(const Options& options, PreparedSearch prepared, Explain explain, const nd::DataStore& data)
-      : options_(options), prepared_(std::move(prepared)), explain_(explain), data_(data) {
+      : options_(options), prepared_(std::move(prepared)), explain_(explain), data_(data), talks_(talks(options)) {
     report_.step_time_band = nd::step_time_band(data, prepared_.scenario);
   }
 
   Exit run() {
-    // --json - and -v 0 keep the standard output to themselves.
-    talks_ = options_.verbosity.value_or(2) > 0 && options_.json != "-";
-    if (auto conflicts = output_conflicts(); !conflicts.empty()) return refuse(conflicts);
+    if (const auto conflicts = output_conflicts(options_, prepared_.file, resolved_paths(resolved_place())); !conflicts.empty()) return refuse(conflicts);
     if (explain_.file) return explain_stated();
     search();
     if (explain_.rank > static_cast<std::int64_t>(report_.result.candidates.size()) && !report_.result.candidates.empty())
@@ -99,36 +93,26 @@ class SearchMode {
     report_.all = options_.all;
     report_.timings = options_.timings;
     report_.jobs = options.jobs;
+    add_baselines(options);
   }
 
-  /// What is read must survive, and every file asked for must come out.
-  [[nodiscard]] std::vector<nd::Diagnostic> output_conflicts() const {
-    std::vector<nd::NamedFile> inputs{{"-y", prepared_.file}}, outputs;
-    if (options_.device_type.find('/') != std::string::npos || options_.device_type.ends_with(".yaml")) inputs.push_back({"-A", options_.device_type});
-    for (const auto& [option, path] : {std::pair{"--json", &options_.json}, std::pair{"--ranking_csv", &options_.ranking_csv},
-                                       std::pair{"--trace", &options_.trace}, std::pair{"--report", &options_.report}})
-      if (!path->empty()) outputs.push_back({option, *path});
-    if (!options_.output_dir.empty())
-      for (const char* name : {"ranking.csv", "search.json", "report.html"}) outputs.push_back({"-o", options_.output_dir + "/" + name});
-    // Of many ranks only the one that has the input's own name can be the input.
-    const auto name = std::filesystem::path(prepared_.file).filename();
-    for (const auto& path : resolved_paths(ranks_written()))
-      if (outputs.size() < kMostOutputs || std::filesystem::path(path).filename() == name) outputs.push_back({"-o", path});
-    return nd::check_outputs(inputs, outputs);
+  void add_baselines(const nd::SearchOptions& options) {
+    if (prepared_.stated_is_legal && prepared_.states_strategy) {
+      report_.baselines.push_back(nd::stated_baseline(prepared_.scenario, options));
+    } else if (prepared_.states_strategy) {
+      nd::Baseline stated;
+      stated.problem = prepared_.stated_problem;
+      report_.baselines.push_back(std::move(stated));
+    }
+    report_.baselines.push_back(nd::data_parallel_baseline(prepared_.scenario, options));
   }
 
   Exit explain_stated() {
-    const auto scenario = nd::search_scenario(prepared_.scenario, nd::fixed_space(prepared_.scenario.run.strategy), prepared_.options);
-    const auto& strategy = prepared_.scenario.run.strategy;
-    if (const auto broken = nd::first_violation(prepared_.scenario, strategy); broken || !prepared_.stated_is_legal)
-      return refuse({nd::make_diagnostic(nd::Errc::conflict, {prepared_.file, 0, 0, {}},
-                                         "the stated strategy cannot run" + (broken ? ": " + std::string(nd::describe(*broken)) : std::string()),
+    if (!prepared_.stated_is_legal)
+      return refuse({nd::make_diagnostic(nd::Errc::conflict, {prepared_.file, 0, 0, {}}, "the stated strategy cannot run: " + prepared_.stated_problem,
                                          "leave out --explain file to search")});
-    // The stated strategy keeps its own lists of recomputed layers.
-    nd::Scenario stated = scenario;
-    stated.run.full_recompute_layers = prepared_.scenario.run.full_recompute_layers;
-    stated.run.selective_recompute_layers = prepared_.scenario.run.selective_recompute_layers;
-    const auto priced = nd::price_strategy(stated, strategy);
+    const nd::Scenario stated = nd::stated_scenario(prepared_.scenario, prepared_.options);
+    const auto priced = nd::price_strategy(stated, prepared_.scenario.run.strategy);
     if (talks_) std::fputs(nd::explain_strategy(stated, priced).c_str(), stdout);
     return priced.memory.fit == nd::Fit::no ? Exit::nothing_fits : Exit::done;
   }
@@ -142,65 +126,17 @@ class SearchMode {
     return true;
   }
 
-  /// A full disk or a closed pipe shows in the error flag of the stream, whichever write it was.
-  static bool stdout_written() {
-    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return true;
-    refuse({nd::make_diagnostic(nd::Errc::io, {"standard output", 0, 0, {}}, "cannot be written")});
-    return false;
+  /// As many ranks one by one as -t asks for.
+  [[nodiscard]] ResolvedPlace resolved_place() const {
+    return {.folder = options_.output_dir, .format = prepared_.format, .file = prepared_.file, .ranks = options_.top.value_or(0)};
   }
 
-  /// Strategies that are written back one by one, besides the best: as many as -t asks for.
-  [[nodiscard]] std::int64_t ranks_written() const { return options_.top.value_or(0); }
-
-  /// Stems of the resolved files: the best candidate, then one per rank.
-  [[nodiscard]] std::vector<std::string> resolved_stems(std::int64_t ranks) const {
-    std::vector<std::string> out{options_.output_dir + "/resolved"};
-    for (std::int64_t rank = 1; rank <= ranks; ++rank) out.push_back(options_.output_dir + "/resolved/" + std::to_string(rank));
-    return out;
-  }
-
-  [[nodiscard]] std::vector<std::string> resolved_paths(std::int64_t ranks) const {
-    std::vector<std::string> out;
-    if (options_.output_dir.empty()) return out;
-    const auto suffixes = nd::resolved_suffixes(prepared_.format, prepared_.file);
-    if (suffixes.empty()) return out;
-    for (const auto& stem : resolved_stems(ranks))
-      for (const auto& suffix : suffixes) out.push_back(stem + suffix);
-    return out;
-  }
-
-  /// The input with each strategy in place of its own. What the input's format cannot say is said, and the rest written.
   bool write_strategies() {
-    const auto& candidates = report_.result.candidates;
-    if (options_.output_dir.empty() || candidates.empty()) return true;
-    if (nd::resolved_suffixes(prepared_.format, prepared_.file).empty()) {
-      report_.notes.push_back(note("a file of this format states no strategy; none is written back"));
-      return true;
-    }
-    const auto original = nd::read_original(prepared_.format, prepared_.file);
-    if (!original) {
-      refuse(original.error().diagnostics);
-      return false;
-    }
-    const auto stems = resolved_stems(std::min(ranks_written(), static_cast<std::int64_t>(candidates.size())));
-    for (std::size_t i = 0; i < stems.size(); ++i) {
-      const auto& candidate = candidates[i == 0 ? 0 : i - 1];
-      const auto files = nd::write_resolved(*original, report_.scenario, candidate.config, data_);
-      if (!files) {
-        for (const auto& problem : files.error().diagnostics)
-          report_.notes.push_back(note("rank " + std::to_string(candidate.rank) + " is not written back: " + problem.message));
-        continue;
-      }
-      for (const auto& file : *files)
-        if (const std::string path = stems[i] + file.suffix; !written(nd::write_text_file(path, file.text), path)) return false;
-    }
-    return true;
-  }
-
-  [[nodiscard]] nd::Diagnostic note(std::string message) const {
-    auto out = nd::make_diagnostic(nd::Errc::unsupported, {prepared_.file, 0, 0, {}}, std::move(message));
-    out.severity = nd::Severity::note;
-    return out;
+    auto outcome = write_resolved_files(resolved_place(), report_, data_);
+    files_.insert(files_.end(), outcome.written.begin(), outcome.written.end());
+    report_.notes.insert(report_.notes.end(), outcome.notes.begin(), outcome.notes.end());
+    if (!outcome.problems.empty()) refuse(outcome.problems);
+    return outcome.problems.empty();
   }
 
   bool write_files() {
@@ -218,10 +154,10 @@ class SearchMode {
     if (json.empty()) return true;
     const std::string document = nd::search_json(report_);
     for (const auto& path : json) {
-      if (path == "-") std::fputs(document.c_str(), stdout);
-      else if (!written(nd::write_text_file(path, document), path)) return false;
+      if (!write_document(document, path)) return false;
+      if (path != "-") files_.push_back(path);
     }
-    return stdout_written();
+    return true;
   }
 
   /// The candidate that --trace and --report are about.
@@ -252,6 +188,7 @@ class SearchMode {
     const auto top = static_cast<std::size_t>(prepared_.options.top);
     if (shown.result.candidates.size() > top) shown.result.candidates.resize(top);
     if (verbosity < 2) {
+      shown.brief = true;
       shown.notes.clear();
       shown.defaulted.clear();
     }
@@ -281,7 +218,7 @@ class SearchMode {
   const nd::DataStore& data_;
   nd::SearchReport report_;
   std::vector<std::string> files_;
-  bool talks_ = true;
+  bool talks_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "words.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 #include "nd/report.hpp"
@@ -35,6 +36,14 @@ bool is_number(std::string_view word) {
 
 /// Looks like an option, and is no value: "-3" is a (bad) number, "-" the standard output.
 bool looks_like_option(std::string_view word) { return word.size() > 1 && word[0] == '-' && !is_number(word); }
+
+/// Names that --list takes.
+bool is_list(std::string_view word) {
+  const auto* row = find_long("list");
+  for (const auto& name : spaced(row->offers))
+    if (name == word) return true;
+  return false;
+}
 
 std::vector<std::string> known_names() {
   std::vector<std::string> out;
@@ -145,7 +154,13 @@ class Canonicaliser {
 
 }  // namespace
 
-CanonicalWords canonical_words(const std::vector<std::string>& words) { return Canonicaliser(words).run(); }
+CanonicalWords canonical_words(const std::vector<std::string>& words) {
+  // "run_nd devices" is "run_nd --list devices".
+  if (words.empty() || !is_list(words.front())) return Canonicaliser(words).run();
+  std::vector<std::string> longer{"--list"};
+  longer.insert(longer.end(), words.begin(), words.end());
+  return Canonicaliser(longer).run();
+}
 
 std::vector<std::string> spaced(std::string_view text) {
   std::vector<std::string> out;

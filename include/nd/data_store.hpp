@@ -40,4 +40,8 @@ class DataStore {
   std::string root_;
 };
 
+/// The data folder that a program works with: `stated` when it is not empty, else the share/nd of the installation that `program` (the
+/// path of its binary, links resolved) belongs to, else data/ of the source tree it was built in. Errors: io when that is no data folder.
+[[nodiscard]] Result<std::string> find_data_folder(const std::string& stated, const std::string& program);
+
 }  // namespace nd

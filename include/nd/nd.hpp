@@ -22,6 +22,7 @@
 #include "nd/schedule.hpp"
 #include "nd/search.hpp"
 #include "nd/search_space.hpp"
+#include "nd/study.hpp"
 #include "nd/units.hpp"
 #include "nd/validation.hpp"
 #include "nd/version.hpp"

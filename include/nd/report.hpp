@@ -14,6 +14,7 @@
 #include "nd/scenario.hpp"
 #include "nd/search.hpp"
 #include "nd/search_space.hpp"
+#include "nd/study.hpp"
 
 namespace nd {
 
@@ -36,6 +37,8 @@ struct SearchReport {
   bool all = false;                    ///< JSON: every candidate of the ranking, not only the best
   bool timings = false;                ///< JSON: seconds of the phases and workers used; without, the document is the same for every run
   int jobs = 0;                        ///< for pricing details of a long ranking; 0 = all cores
+  bool brief = false;                  ///< table: the ranking alone, without what explains it
+  std::vector<Baseline> baselines;     ///< strategies that need no search, beside the winner
   double step_time_band = 0;           ///< nine in ten measured steps of this trainer and device are this close; 0 = not known
 };
 
@@ -55,6 +58,18 @@ struct SearchReport {
 [[nodiscard]] std::string search_html(const SearchReport& report, std::int64_t rank);
 /// The passes of the candidate's pipeline as a trace (see trace_json), with the seconds that its price is made of.
 [[nodiscard]] std::string pipeline_trace(const SearchReport& report, const PricedCandidate& candidate);
+/// Facts that every row of a study shares.
+struct StudyReport {
+  Study study;
+  std::string file, format, model, framework;
+  std::vector<std::string> defaulted;
+  std::vector<Diagnostic> notes;
+};
+/// A study for people: one line per search. Ends with a newline.
+[[nodiscard]] std::string study_table(const StudyReport& report);
+/// One JSON document, schema nd/study/1 (data/schema/study.schema.json). Ends with a newline.
+[[nodiscard]] std::string study_json(const StudyReport& report);
+
 /// Everything about one strategy: stages, ledger of the peak stage, parts of the step.
 [[nodiscard]] std::string explain_strategy(const Scenario& scenario, const PricedCandidate& candidate);
 

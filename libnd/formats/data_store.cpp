@@ -108,4 +108,22 @@ Result<FrameworkProfile> DataStore::framework(std::string_view name, std::string
   return read->profile(version, features);
 }
 
+Result<std::string> find_data_folder(const std::string& stated, const std::string& program) {
+  const auto is_data = [](const fs::path& folder) {
+    std::error_code error;
+    return fs::is_directory(folder / "devices", error);
+  };
+  if (!stated.empty()) {
+    if (is_data(stated)) return stated;
+    return make_error(Errc::io, {}, "'" + stated + "' has no folder devices", "the folder that holds devices/, frameworks/, arch/");
+  }
+  // An installed program, then a build folder inside the source tree (build/<preset>/bin, build/bin).
+  if (!program.empty())
+    for (const char* relative : {"../share/nd", "../../../data", "../../data"}) {
+      const fs::path folder = (fs::path(program).parent_path() / relative).lexically_normal();
+      if (is_data(folder)) return folder.string();
+    }
+  return make_error(Errc::io, {}, "the data folder is not beside the program", "name it with --data-dir DIR");
+}
+
 }  // namespace nd

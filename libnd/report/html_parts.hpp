@@ -23,6 +23,19 @@ struct BarChart {
 /// Stacked bars as a self-contained SVG: legend of the parts that occur, a tooltip per block.
 [[nodiscard]] std::string stacked_bars(const BarChart& chart);
 
+struct ScatterPoint {
+  double x = 0, y = 0;
+  std::string label;    ///< tooltip
+  bool marked = false;
+};
+struct Scatter {
+  std::string_view title, x, y;      ///< names of the axes
+  std::vector<ScatterPoint> points;  ///< at least one
+  double limit = 0;                  ///< vertical line; 0 = none
+};
+/// Points of two costs as a self-contained SVG; a line joins the points that no other beats in both.
+[[nodiscard]] std::string scatter(const Scatter& plot);
+
 /// Text between tags or in an attribute.
 [[nodiscard]] std::string escape_html(const std::string& text);
 

@@ -4,19 +4,22 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <cmath>
 #include <string>
 
 #include "nd/ops.hpp"
 #include "nd/report.hpp"
 #include "report/html_parts.hpp"
+#include "report/search_html_detail.hpp"
+#include "report/strategy_text.hpp"
 #include "report/text_table.hpp"
-#include "search/memory_parts.hpp"
+#include "report/why.hpp"
 
 namespace nd {
 
 namespace {
 
-using report::Bar;
 using report::escape_html;
 using report::short_count;
 using report::short_seconds;
@@ -25,13 +28,17 @@ using report::with_thousands;
 constexpr std::size_t kMostRows = 20;
 
 constexpr std::string_view kStyle =
-    "body{font:14px/1.45 system-ui,sans-serif;margin:2em auto;max-width:1400px;padding:0 1em;color:#1d2430}"
+    "body{font:14px/1.45 system-ui,sans-serif;margin:2em auto;max-width:1260px;padding:0 1em;color:#1d2430}"
     "h1{font-size:22px;margin-bottom:.2em}h2{font-size:17px;margin:1.8em 0 .3em}p{margin:.3em 0 .8em;max-width:60em}"
-    ".lead{font-size:16px}table{border-collapse:collapse;margin:.5em 0;font-size:13px}.wide{overflow-x:auto}"
+    "table{border-collapse:collapse;margin:.5em 0;font-size:13px}.wide{overflow-x:auto}"
     "th,td{padding:3px 7px;text-align:right;border-bottom:1px solid #dfe2e8;white-space:nowrap}th{color:#5a6372;font-weight:600}"
-    "td:last-child,th:last-child{text-align:left}tr.chosen{background:#eaf1fb;font-weight:600}"
+    "td:last-child,th:last-child{text-align:left}tr.chosen{background:#eaf1fb;font-weight:600}td.left,th.left{text-align:left}"
     "dl{display:grid;grid-template-columns:max-content auto;gap:2px 1.2em;margin:.5em 0}dt{color:#5a6372}dd{margin:0}"
-    "svg{max-width:none}.note{color:#5a6372;font-size:13px}";
+    "svg{max-width:none}.note{color:#5a6372;font-size:13px}"
+    ".answer{border:1px solid #c9d6ea;background:#f4f8fd;border-radius:6px;padding:.8em 1.2em;margin:1em 0}"
+    ".figures{display:flex;flex-wrap:wrap;gap:.4em 2.6em;margin:.2em 0 .7em}.figures b{display:block;font-size:22px}.figures span{color:#5a6372;font-size:12px}"
+    ".chip{display:inline-block;background:#fff;border:1px solid #c9d6ea;border-radius:4px;padding:1px 8px;margin:2px 4px 2px 0}.chip b{font-weight:600}"
+    "ul{margin:.3em 0 .8em;padding-left:1.3em;max-width:64em}li{margin:.2em 0}";
 
 std::string strategy_words(const ParallelConfig& config) {
   std::string out;
@@ -42,6 +49,76 @@ std::string strategy_words(const ParallelConfig& config) {
       out += fmt::format("{}{} {}", out.empty() ? "" : ", ", info.title, value_text(info.id, value));
   }
   return out;
+}
+
+/// The answer in one box: what a step takes, what it needs, how the model is split.
+std::string answer_section(const SearchReport& report, const PricedCandidate& candidate) {
+  const auto& memory = candidate.memory;
+  const auto figure = [](const std::string& value, std::string_view what) { return "<div><b>" + value + "</b><span>" + std::string(what) + "</span></div>"; };
+  std::string out = "<div class=\"answer\"><div class=\"figures\">" + figure(short_seconds(candidate.time.step.value), "per step") +
+                    figure(with_thousands(std::llround(candidate.tokens_per_second)), "tokens/s per device");
+  if (candidate.mfu) out += figure(fmt::format("{:.1f} %", 100 * *candidate.mfu), "of the peak (MFU)");
+  out += figure(fmt::format("{:.1f} of {:.1f} GiB", to_gib(memory.peak().reserved), to_gib(memory.budget)),
+                memory.fit == Fit::tight ? "per device: fits, by less than the model's error" : "per device");
+  out += figure(fmt::format("&plusmn;{:.0f} %", 100 * report.step_time_band), "nine in ten measured steps are this close") + "</div>";
+  for (const auto id : report::reading_order()) {
+    const auto info = dimension_info(id);
+    const auto value = value_of(candidate.config, info.id);
+    const bool always = info.id == Dimension::dp || info.id == Dimension::micro_batch_size || info.id == Dimension::micro_batch_num;
+    if (!always && value == value_of(ParallelConfig{}, info.id)) continue;
+    out += fmt::format("<span class=\"chip\">{} <b>{}</b></span>", escape_html(std::string(info.title)), value_text(info.id, value));
+  }
+  return out + "</div>\n";
+}
+
+std::string why_section(const SearchReport& report) {
+  std::string out = "<h2>Why rank 1</h2><ul>";
+  for (auto line : report::why_first(report)) {
+    line.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(line.front())));
+    out += "<li>" + escape_html(line) + ".</li>";
+  }
+  return out + "</ul>\n";
+}
+
+std::string baseline_section(const SearchReport& report) {
+  if (report.baselines.empty()) return {};
+  std::string out = "<h2>What the search gains</h2><table><tr><th class=\"left\">without a search</th><th>step</th><th>gap</th><th>memory</th><th>strategy</th></tr>\n";
+  const double best = report.result.candidates.front().time.step.value;
+  bool outside = false;
+  for (const auto& baseline : report.baselines) {
+    const std::string name(report::baseline_title(baseline.kind));
+    if (!baseline.priced) {
+      out += fmt::format("<tr><td class=\"left\">{}</td><td>-</td><td>-</td><td>-</td><td>cannot run: {}</td></tr>\n", name, escape_html(baseline.problem));
+      continue;
+    }
+    const auto& priced = *baseline.priced;
+    const std::string strategy = escape_html(report::short_strategy(priced.config));
+    if (!baseline.fits()) {
+      out += fmt::format("<tr><td class=\"left\">{}</td><td>-</td><td>-</td><td>does not fit</td><td>{}; {}</td></tr>\n", name, strategy,
+                         escape_html(report::shortage(priced.memory, baseline.largest_part, baseline.largest)));
+      continue;
+    }
+    out += fmt::format("<tr><td class=\"left\">{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n", name, short_seconds(priced.time.step.value),
+                       report::signed_percent(priced.time.step.value / best - 1), report::memory_cell(priced.memory), strategy);
+    outside = outside || priced.time.step.value < best;
+  }
+  out += "</table>\n";
+  if (outside) out += "<p class=\"note\">A negative gap: " + std::string(report::kOutsideRequest) + ".</p>\n";
+  return out;
+}
+
+/// Step time against memory of what is known of the ranking.
+std::string trade_section(const SearchReport& report, const PricedCandidate& chosen) {
+  constexpr std::size_t kMostPoints = 3000;
+  report::Scatter plot{.title = "step time against memory", .x = "memory per device, GiB", .y = "step, s", .points = {}, .limit = to_gib(report.result.budget)};
+  const auto& ranking = report.result.ranking;
+  for (std::size_t i = 0; i < std::min(ranking.size(), kMostPoints); ++i)
+    plot.points.push_back({.x = to_gib(ranking[i].peak), .y = ranking[i].step.value, .label = fmt::format("rank {}: {}", i + 1, report::short_strategy(ranking[i].config)),
+                           .marked = ranking[i].config == chosen.config});
+  if (plot.points.size() < 3) return {};
+  return fmt::format("<h2>Time against memory</h2><p>The {} fastest that fit, one point each. The line joins those that nothing beats in both; the red line is the "
+                     "budget. A point that is hardly slower and needs much less memory leaves room for longer sequences.</p>", with_thousands(static_cast<long long>(plot.points.size()))) +
+         report::scatter(plot);
 }
 
 std::string request_section(const SearchReport& report) {
@@ -97,73 +174,6 @@ std::string ranking_section(const SearchReport& report, std::int64_t chosen) {
   return out + "</table></div>\n";
 }
 
-std::string memory_section(const PricedCandidate& candidate) {
-  std::vector<Bar> bars;
-  for (const auto& stage : candidate.memory.stages) {
-    Bar bar{.label = fmt::format("stage {}", stage.stage), .value = fmt::format("{:.1f} GiB", to_gib(stage.reserved)), .parts = {}};
-    for (const auto& part : search::kMemoryParts) bar.parts.push_back(to_gib(stage.*part.bytes));
-    bar.parts.push_back(to_gib(stage.reserved - stage.allocated));
-    bars.push_back(std::move(bar));
-  }
-  std::vector<std::string> names;
-  for (const auto& part : search::kMemoryParts) {
-    names.emplace_back(part.name);
-    std::replace(names.back().begin(), names.back().end(), '_', ' ');
-  }
-  names.emplace_back("reserved on top");
-  return "<h2>Memory of a device, by pipeline stage</h2><p>Predicted peak, GiB. The red line is the budget; the figure on the right is the whole.</p>" +
-         report::stacked_bars({.title = "memory by stage", .unit = "GiB", .parts = names, .bars = bars, .limit = to_gib(candidate.memory.budget)});
-}
-
-std::string time_section(const PricedCandidate& candidate) {
-  Bar exposed{.label = "exposed", .value = short_seconds(candidate.time.step.value), .parts = {}};
-  Bar hidden{.label = "hidden", .value = {}, .parts = {}};
-  std::vector<std::string> names;
-  double behind = 0;
-  const bool seconds = candidate.time.step.value >= 2;
-  const double unit = seconds ? 1.0 : 1e3;
-  for (std::size_t i = 0; i < kTimePartCount; ++i) {
-    names.emplace_back(report::part_title(static_cast<TimePart>(i)));
-    exposed.parts.push_back(unit * candidate.time.exposed[i].value);
-    hidden.parts.push_back(unit * candidate.time.hidden[i].value);
-    behind += candidate.time.hidden[i].value;
-  }
-  hidden.value = short_seconds(behind);
-  return std::string("<h2>Time of a step</h2><p>In ") + (seconds ? "seconds" : "milliseconds") + ". The exposed parts sum to the step; hidden work runs behind something else and costs nothing.</p>" +
-         report::stacked_bars({.title = "time of a step", .unit = seconds ? "s" : "ms", .parts = names, .bars = {exposed, hidden}, .limit = 0});
-}
-
-/// Micro-batches that a drawing can show: more than fill and drain, a multiple of what the schedules ask for.
-int shown_micro_batches(const PipelinePasses& passes) {
-  constexpr int kMostPasses = 160;  // of a stage
-  const int chunks = schedule_chunks(passes.schedule, passes.shape) * passes.shape.parts;
-  const int m = passes.shape.micro_batches, p = passes.shape.stages;
-  const int fewer = std::max(4 * p, 8);
-  return m * chunks * 2 <= kMostPasses || fewer >= m ? m : fewer;
-}
-
-std::string pipeline_section(const SearchReport& report, const PricedCandidate& candidate) {
-  PipelinePasses passes = pipeline_passes(report.scenario, candidate.config);
-  const int all = passes.shape.micro_batches;
-  passes.shape.micro_batches = shown_micro_batches(passes);
-  ReplayInput input = passes.input();
-  input.timeline = true;
-  const ReplayResult replay = replay_schedule(passes.schedule, input);
-  if (!replay.ok()) return {};
-  const auto info = schedule_info(passes.schedule);
-  std::string out = "<h2>The pipeline, pass by pass</h2><p>";
-  out += candidate.config.pp == 1
-             ? std::string("There is one stage: no pipeline, every device runs the micro-batches one after another.")
-             : fmt::format("Schedule {}: each row is a pipeline stage, each block a forward or backward pass of one micro-batch. Grey gaps are waiting. The bubble in the time above is what the busiest stage waits; the others wait longer.",
-                           escape_html(std::string(info.title)));
-  if (passes.shape.micro_batches != all)
-    out += fmt::format(" Drawn with {} of the {} micro-batches; fill and drain look the same, the middle is shorter, so the share of waiting is larger here.",
-                       passes.shape.micro_batches, all);
-  if (passes.balanced) out += " The trainer moves layers between stages until they cost alike: all stages are drawn equally long.";
-  out += "</p><div class=\"wide\">" + timeline_svg(replay, std::string(info.title) + " of rank " + std::to_string(candidate.rank)) + "</div>\n";
-  return out;
-}
-
 const PricedCandidate* find_rank(const SearchReport& report, std::int64_t rank) {
   for (const auto& candidate : report.result.candidates)
     if (candidate.rank == rank) return &candidate;
@@ -187,23 +197,11 @@ std::string search_html(const SearchReport& report, std::int64_t rank) {
                                 escape_html(title), kStyle);
   const auto* candidate = find_rank(report, rank);
   if (candidate == nullptr) return out + request_section(report) + misses_section(report) + "</body></html>\n";
-  out += fmt::format("<p class=\"lead\">{}: <b>{} per step</b>, {:.0f} tokens/s per device, {:.1f} of {:.1f} GiB.<br>{}.</p>\n",
-                     rank == 1 ? std::string("Best strategy") : fmt::format("Rank {}", rank), short_seconds(candidate->time.step.value),
-                     candidate->tokens_per_second, to_gib(candidate->memory.peak().reserved), to_gib(candidate->memory.budget),
-                     escape_html(strategy_words(candidate->config)));
-  out += request_section(report) + ranking_section(report, rank);
+  if (rank != 1) out += fmt::format("<p>Rank {} of the ranking below.</p>\n", rank);
+  out += answer_section(report, *candidate) + why_section(report) + baseline_section(report) + ranking_section(report, rank) + trade_section(report, *candidate);
   out += fmt::format("<h1 style=\"margin-top:1.6em\">Rank {} in detail</h1>\n", rank);
-  out += time_section(*candidate) + memory_section(*candidate) + pipeline_section(report, *candidate);
+  out += report::time_section(report, *candidate) + report::memory_section(*candidate) + report::pipeline_section(report, *candidate) + request_section(report);
   return out + "</body></html>\n";
-}
-
-std::string pipeline_trace(const SearchReport& report, const PricedCandidate& candidate) {
-  const PipelinePasses passes = pipeline_passes(report.scenario, candidate.config);
-  ReplayInput input = passes.input();
-  input.timeline = true;
-  const ReplayResult replay = replay_schedule(passes.schedule, input);
-  ND_CHECK(replay.ok());
-  return trace_json(replay, std::string(schedule_title(passes.schedule)) + ": " + to_text(candidate.config));
 }
 
 }  // namespace nd

@@ -3,78 +3,16 @@
 
 #include "nd/ops.hpp"
 #include "nd/report.hpp"
-#include "search/memory_parts.hpp"
+#include "report/json_parts.hpp"
 
 namespace nd {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json config_json(const ParallelConfig& config) {
-  return Json{{"dp", config.dp},
-              {"tp", config.tp},
-              {"pp", config.pp},
-              {"cp", config.cp},
-              {"ep", config.ep},
-              {"etp", config.etp},
-              {"sp", config.sequence_parallel},
-              {"op", config.op},
-              {"zero", static_cast<int>(config.zero)},
-              {"vpp", config.vpp},
-              {"mbs", config.micro_batch_size},
-              {"mb", config.micro_batch_num},
-              {"gbs", config.global_batch()},
-              {"schedule", to_text(config.schedule)},
-              {"seq_split", config.seq_split},
-              {"recompute", to_text(config.recompute)},
-              {"cp_algorithm", to_text(config.cp_algorithm)}};
-}
-
-Json parts_json(const StageMemory& stage) {
-  Json out = Json::object();
-  for (const auto& part : search::kMemoryParts) out[std::string(part.name)] = to_gib(stage.*part.bytes);
-  return out;
-}
-
-Json memory_json(const MemoryBreakdown& memory) {
-  const auto& peak = memory.peak();
-  Json stages = Json::array();
-  for (const auto& stage : memory.stages)
-    stages.push_back({{"stage", stage.stage},
-                      {"instant", to_text(stage.instant)},
-                      {"peak", to_gib(stage.reserved)},
-                      {"allocated", to_gib(stage.allocated)},
-                      {"in_flight", stage.in_flight},
-                      {"parts", parts_json(stage)}});
-  return Json{{"peak", to_gib(peak.reserved)},      {"allocated", to_gib(peak.allocated)}, {"budget", to_gib(memory.budget)},
-              {"stage", peak.stage},                {"instant", to_text(peak.instant)},    {"parts", parts_json(peak)},
-              {"stages", std::move(stages)}};
-}
-
-Json time_json(const std::array<Seconds, kTimePartCount>& parts) {
-  Json out = Json::object();
-  for (std::size_t i = 0; i < kTimePartCount; ++i) out[std::string(to_text(static_cast<TimePart>(i)))] = parts[i].value;
-  return out;
-}
-
-Json candidate_json(const PricedCandidate& candidate, double band) {
-  Json out{{"rank", candidate.rank}};
-  out.update(config_json(candidate.config));
-  out["offload"] = false;
-  out["layout"] = candidate.layers;
-  out["step_time_s"] = candidate.time.step.value;
-  out["step_time_band"] = band;
-  out["tokens_per_s_per_device"] = candidate.tokens_per_second;
-  out["tflops_per_device"] = candidate.flops_per_second / 1e12;
-  out["mfu"] = candidate.mfu ? Json(*candidate.mfu) : Json(nullptr);
-  out["fits"] = to_text(candidate.memory.fit);
-  out["memory_gib"] = memory_json(candidate.memory);
-  out["time_parts_s"] = time_json(candidate.time.exposed);
-  out["hidden_s"] = time_json(candidate.time.hidden);
-  out["bound_by"] = std::string(to_text(candidate.time.bound_by()));
-  return out;
-}
+using report::candidate_json;
+using report::config_json;
+using report::Json;
+using report::memory_json;
 
 Json candidates_json(const SearchReport& report) {
   Json out = Json::array();
@@ -99,6 +37,22 @@ Json near_misses_json(const std::vector<NearMiss>& misses) {
     entry["largest_part"] = std::string(miss.largest_part);
     entry["largest_gib"] = to_gib(miss.largest);
     entry["change"] = miss.change.empty() ? Json(nullptr) : Json(miss.change);
+    out.push_back(std::move(entry));
+  }
+  return out;
+}
+
+Json baselines_json(const SearchReport& report) {
+  Json out = Json::array();
+  for (const auto& baseline : report.baselines) {
+    Json entry{{"kind", std::string(to_text(baseline.kind))}};
+    entry["problem"] = baseline.problem.empty() ? Json(nullptr) : Json(baseline.problem);
+    if (baseline.priced) entry["candidate"] = candidate_json(*baseline.priced, report.step_time_band);
+    const bool compared = baseline.priced && !report.result.candidates.empty();
+    entry["gap"] = compared ? Json(baseline.priced->time.step / report.result.candidates.front().time.step - 1) : Json(nullptr);
+    entry["lacks_gib"] = to_gib(baseline.lacks);
+    entry["largest_part"] = baseline.largest_part.empty() ? Json(nullptr) : Json(std::string(baseline.largest_part));
+    entry["largest_gib"] = to_gib(baseline.largest);
     out.push_back(std::move(entry));
   }
   return out;
@@ -202,6 +156,7 @@ std::string search_json(const SearchReport& report) {
                       {"notes", std::move(notes)},
                       {"budget_gib", to_gib(report.result.budget)},
                       {"near_misses", near_misses_json(report.result.near_misses)},
+                      {"baselines", baselines_json(report)},
                       {"candidates", candidates_json(report)}};
   // Names come from files in UTF-8; anything else is replaced rather than thrown at.
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 
 #include "nd/ops.hpp"
 #include "nd/report.hpp"
+#include "report/strategy_text.hpp"
 #include "report/text_table.hpp"
+#include "report/why.hpp"
 
 namespace nd {
 
@@ -30,10 +33,6 @@ std::vector<Dimension> degree_columns(const std::vector<ParallelConfig>& configs
   for (const auto id : {Dimension::micro_batch_size, Dimension::micro_batch_num, Dimension::schedule, Dimension::recompute})
     out.push_back(id);
   return out;
-}
-
-std::string memory_cell(Bytes peak, Bytes budget) {
-  return fmt::format("{:.1f} of {:.1f} GiB {:3.0f} %", to_gib(peak), to_gib(budget), 100 * (peak / budget));
 }
 
 std::string title(const SearchReport& report) {
@@ -82,7 +81,7 @@ std::string ranking(const SearchReport& report) {
     tight = tight || is_tight;
     std::vector<std::string> cells{std::to_string(candidate.rank)};
     for (const auto id : degrees) cells.push_back(value_text(id, value_of(candidate.config, id)));
-    cells.push_back(memory_cell(candidate.memory.peak().reserved, candidate.memory.budget) + (is_tight ? "!" : " "));
+    cells.push_back(report::memory_cell(candidate.memory) + (is_tight ? "!" : " "));
     cells.push_back(short_seconds(candidate.time.step.value));
     cells.push_back(fmt::format("{:.0f}", candidate.tokens_per_second));
     cells.push_back(candidate.mfu ? fmt::format("{:.1f} %", 100 * *candidate.mfu) : "-");
@@ -94,6 +93,40 @@ std::string ranking(const SearchReport& report) {
   std::string out = table.text();
   if (tie) out += fmt::format("~ within {:.0f} % of the best, the error of the time model: a tie\n", 100 * report.result.band);
   if (tight) out += "! fits by less than the error of the memory model\n";
+  return out;
+}
+
+/// What the search gains over strategies that need none.
+std::string baselines(const SearchReport& report) {
+  if (report.baselines.empty()) return {};
+  TextTable table({{"for comparison", Align::left}, {"step", Align::right}, {"gap", Align::right}, {"memory", Align::right}, {"strategy", Align::left}});
+  std::string rest;
+  const auto& best = report.result.candidates.front();
+  for (const auto& baseline : report.baselines) {
+    const std::string name(report::baseline_title(baseline.kind));
+    if (!baseline.priced) {
+      table.add({name, "-", "- ", "-", "cannot run: " + baseline.problem});
+      continue;
+    }
+    const auto& priced = *baseline.priced;
+    const std::string strategy = report::short_strategy(priced.config);
+    if (!baseline.fits()) {
+      table.add({name, "-", "- ", "does not fit", strategy});
+      rest += name + ": " + report::shortage(priced.memory, baseline.largest_part, baseline.largest) + "\n";
+      continue;
+    }
+    const double gap = priced.time.step / best.time.step - 1;
+    const bool same = priced.config == best.config;
+    if (gap < 0) rest += name + ": " + std::string(report::kOutsideRequest) + "\n";
+    table.add({name, short_seconds(priced.time.step.value), same ? "the best " : report::signed_percent(gap) + (std::abs(gap) <= report.result.band ? "~" : " "),
+               report::memory_cell(priced.memory), strategy});
+  }
+  return "\n" + table.text() + rest;
+}
+
+std::string why(const SearchReport& report) {
+  std::string out;
+  for (const auto& line : report::why_first(report)) out += (out.empty() ? "\nwhy rank 1: " : "            ") + line + "\n";
   return out;
 }
 
@@ -157,8 +190,10 @@ std::string search_table(const SearchReport& report) {
   if (report.result.candidates.empty()) {
     out += "Nothing fits.";
     out += report.result.near_misses.empty() ? "\n" : " The closest:\n" + misses(report);
+    out += fmt::format("-d {}..{} looks for the smallest cluster that holds it.\n", report.scenario.run.devices, report.scenario.run.devices * 64);
   } else {
     out += ranking(report);
+    if (!report.brief) out += why(report) + baselines(report);
   }
   const std::string assumed = assumptions(report);
   if (!assumed.empty()) out += "\n" + assumed;

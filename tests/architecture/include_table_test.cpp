@@ -29,9 +29,10 @@ const std::map<std::string, Names> kMayInclude{
     {"calibration", {"core", "model", "device", "run", "ops", "layout", "perf"}},
     {"space", {"core", "model", "device", "run", "ops", "layout"}},
     {"search", {"core", "model", "device", "run", "ops", "layout", "memory", "perf", "calibration", "space"}},
+    {"study", {"core", "model", "device", "run", "ops", "layout", "memory", "perf", "calibration", "space", "search"}},
     {"formats", {"core", "model", "device", "run", "ops", "layout", "perf", "calibration", "space"}},
     {"report",
-     {"core", "model", "device", "run", "ops", "layout", "memory", "perf", "calibration", "space", "search", "formats"}},
+     {"core", "model", "device", "run", "ops", "layout", "memory", "perf", "calibration", "space", "search", "study", "formats"}},
 };
 
 /// Which module a public header belongs to.
@@ -39,7 +40,7 @@ const std::map<std::string, std::string> kPublicHeader{
     {"units", "core"},        {"result", "core"},          {"diagnostic", "core"},   {"version", "core"}, {"output_check", "core"},      {"model_spec", "model"},
     {"device", "device"},     {"parallel_config", "run"},  {"run_spec", "run"},      {"framework_profile", "run"}, {"ops", "ops"},
     {"scenario", "layout"},   {"schedule", "layout"},     {"memory", "memory"},        {"perf", "perf"},         {"calibration", "calibration"},
-    {"search_space", "space"}, {"search", "search"},       {"data_store", "formats"}, {"formats", "formats"},   {"resolved", "formats"}, {"report", "report"},
+    {"search_space", "space"}, {"search", "search"},       {"study", "study"},       {"data_store", "formats"}, {"formats", "formats"},   {"resolved", "formats"}, {"report", "report"},
     {"validation", "report"}, {"fit", "report"}, {"nd", "report"},
 };
 
@@ -109,7 +110,8 @@ TEST_CASE("third-party headers stay in the sources of the modules that own them"
       if (include.target.rfind(prefix, 0) != 0) continue;
       INFO(include.file << " includes " << include.target);
       CHECK((owners.count("*") == 1 || owners.count(include.module) == 1));
-      CHECK(include.file.extension() == ".cpp");
+      // Forward declarations let the parts of one document live in several sources of the module.
+      CHECK((include.file.extension() == ".cpp" || include.target == "nlohmann/json_fwd.hpp"));
     }
 }
 

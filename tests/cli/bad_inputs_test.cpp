@@ -33,7 +33,7 @@ TEST_CASE("Command lines that are wrong: status 2") {
   refused("-y llama-3.1-8b -d 99999999999999999999", 2, "error: -d: must be from 1 to 1048576, got 99999999999999999999");
   refused("-y llama-3.1-8b -d many", 2, "error: -d: 'many' is no whole number (a number from 1 to 1048576)");
   refused("-d 8 -y", 2, "error: -y: needs a value (PATH)");
-  refused("-y llama-3.1-8b -d", 2, "error: -d: needs a value (N)");
+  refused("-y llama-3.1-8b -d", 2, "error: -d: needs a value (N|A..B)");
   refused(kLlama + " -d 8", 2, "error: -d: is given twice");
   refused(kLlama + " --devcies 8", 2, "error: --devcies: unknown option (did you mean '--devices'?)");
   refused(kLlama + " --set recompute=full --recompute off", 2, "error: --recompute: --set recompute=full says it as well");
@@ -41,6 +41,11 @@ TEST_CASE("Command lines that are wrong: status 2") {
   refused(kLlama + " -mem 100GB", 2, "error: -mem: 100.0 GiB is all of the memory budget");
   refused(kLlama + " --json /tmp/nd_same --ranking_csv /tmp/nd_same", 2, "error: --ranking_csv: /tmp/nd_same is what --json writes as well");
   refused(kLlama + " stray", 2, "error: stray: is no option");
+  refused(kLlama + " --all", 2, "error: --all: needs --json or -o");
+  refused(kLlama + " --timings", 2, "error: --timings: needs --json or -o");
+  refused(kLlama + " --tokens 1T", 2, "error: --tokens: needs -d A..B or --what-if");
+  refused(kLlama + " --explain file --json x.json", 2, "error: --explain file: cannot be combined with --json");
+  refused(kLlama + " --explain file --set tp=2", 2, "error: --explain file: cannot be combined with --set");
   refused(kLlama + " -M 58", 2, "error: -M: '58' is no amount of memory");
   refused(kLlama + " -j 0", 2, "error: -j: must be from 1 to 1024, got 0");
   refused(kLlama + " -l TP XP", 2, "error: -l: unknown dimension 'XP' (did you mean");

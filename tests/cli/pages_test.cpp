@@ -22,7 +22,3 @@ TEST_CASE("README shows the output of its example", "[cli]") {
   for (auto at = run.out.find(kRoot); at != std::string::npos; at = run.out.find(kRoot)) run.out.erase(at, kRoot.size());
   CHECK(page.substr(begin, end - begin) == "<!-- demo: written by ./dev docs -->\n```\n" + run.out + "```\n");
 }
-
-TEST_CASE("docs/cli.md is what the option table says", "[cli]") {
-  CHECK(read_file(kRoot + "docs/cli.md") == nd::testing::run_nd(std::string("--help-markdown")).out);
-}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "resolved_files.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace run_nd {
+
+namespace {
+
+/// Stems of the files: the best candidate, then one per rank.
+std::vector<std::string> stems(const ResolvedPlace& place, std::int64_t ranks) {
+  std::vector<std::string> out{place.folder + "/resolved"};
+  for (std::int64_t rank = 1; rank <= ranks; ++rank) out.push_back(place.folder + "/resolved/" + std::to_string(rank));
+  return out;
+}
+
+nd::Diagnostic note(const ResolvedPlace& place, std::string message) {
+  auto out = nd::make_diagnostic(nd::Errc::unsupported, {place.file, 0, 0, {}}, std::move(message));
+  out.severity = nd::Severity::note;
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::string> resolved_paths(const ResolvedPlace& place) {
+  std::vector<std::string> out;
+  if (place.folder.empty()) return out;
+  const auto suffixes = nd::resolved_suffixes(place.format, place.file);
+  if (suffixes.empty()) return out;
+  for (const auto& stem : stems(place, place.ranks))
+    for (const auto& suffix : suffixes) out.push_back(stem + suffix);
+  return out;
+}
+
+ResolvedOutcome write_resolved_files(const ResolvedPlace& place, const nd::SearchReport& report, const nd::DataStore& data) {
+  ResolvedOutcome out;
+  const auto& candidates = report.result.candidates;
+  if (place.folder.empty() || candidates.empty()) return out;
+  if (nd::resolved_suffixes(place.format, place.file).empty()) {
+    out.notes.push_back(note(place, "a file of this format states no strategy; none is written back"));
+    return out;
+  }
+  const auto original = nd::read_original(place.format, place.file);
+  if (!original) {
+    out.problems = original.error().diagnostics;
+    return out;
+  }
+  const auto names = stems(place, std::min(place.ranks, static_cast<std::int64_t>(candidates.size())));
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto& candidate = candidates[i == 0 ? 0 : i - 1];
+    const auto files = nd::write_resolved(*original, report.scenario, candidate.config, data);
+    if (!files) {
+      for (const auto& problem : files.error().diagnostics)
+        out.notes.push_back(note(place, "rank " + std::to_string(candidate.rank) + " is not written back: " + problem.message));
+      continue;
+    }
+    for (const auto& file : *files) {
+      const std::string path = names[i] + file.suffix;
+      if (auto problem = nd::write_text_file(path, file.text)) {
+        out.problems.push_back(std::move(*problem));
+        return out;
+      }
+      out.written.push_back(path);
+    }
+  }
+  return out;
+}
+
+}  // namespace run_nd

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "nd/nd.hpp"
+
+namespace run_nd {
+
+/// Where strategies are written back to: the folder of -o and the input whose format they take.
+struct ResolvedPlace {
+  std::string folder;  ///< empty: nowhere
+  std::string format, file;
+  std::int64_t ranks = 0;  ///< strategies that are written one by one, besides the best
+};
+
+/// The paths, for as many ranks as are asked for; empty when the format states no strategy.
+[[nodiscard]] std::vector<std::string> resolved_paths(const ResolvedPlace& place);
+
+/// What came of writing: the paths, notes on what the format cannot say, the problem that ended it.
+struct ResolvedOutcome {
+  std::vector<std::string> written;
+  std::vector<nd::Diagnostic> notes;
+  std::vector<nd::Diagnostic> problems;
+};
+/// The input with each of the best strategies in place of its own. What the input's format cannot say is said, and the rest written.
+[[nodiscard]] ResolvedOutcome write_resolved_files(const ResolvedPlace& place, const nd::SearchReport& report, const nd::DataStore& data);
+
+}  // namespace run_nd
