@@ -76,6 +76,7 @@ class SearchMode {
   void search() {
     auto options = prepared_.options;
     options.top = std::max(options.top, explain_.rank);
+    options.tie_band = report_.step_time_band;
     // A program reads more than a screen shows, unless it was told how much.
     constexpr std::int64_t kDocumentCandidates = 100;
     if (!options_.top && (!options_.json.empty() || !options_.output_dir.empty())) options.top = std::max(options.top, kDocumentCandidates);

@@ -93,6 +93,7 @@ struct DeviceType {
   std::int64_t node_devices = 8;      ///< devices that share a host
   std::optional<HostLink> host_link;
   std::optional<double> price_per_hour;  ///< currency of the file's note
+  std::optional<double> power_watts;     ///< drawn at most by one device (board power)
   std::map<std::string, FigureSource> sources;  ///< by field path of the file
   friend bool operator==(const DeviceType&, const DeviceType&) = default;
 };

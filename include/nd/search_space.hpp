@@ -43,8 +43,9 @@ enum class Rejection : std::uint8_t {
   sequence_parallel_conflict,  ///< sequence parallelism without tp, or needed and off
   sharding_conflict,           ///< optimizer shards do not fit the data-parallel group or the ZeRO level
   out_of_memory,               ///< legal, but does not fit
+  equivalent,                  ///< legal, but priced exactly as a strategy with fewer dimensions in use, which stands for it
 };
-inline constexpr std::size_t kRejectionCount = 17;
+inline constexpr std::size_t kRejectionCount = 18;
 
 /// Name of the reason as in the JSON output ("heads_not_divisible").
 [[nodiscard]] std::string_view to_text(Rejection rejection);
@@ -109,7 +110,7 @@ struct SearchSpace {
 /// Pipeline schedules that a framework can run, in the order of the schedule table. Names that are none are left out.
 [[nodiscard]] std::vector<Schedule> supported_schedules(const CapabilityProfile& can);
 
-/// Why `config` cannot run in `scenario`; nullopt when it is legal. Never says out_of_memory.
+/// Why `config` cannot run in `scenario`; nullopt when it is legal. Never says out_of_memory or equivalent.
 [[nodiscard]] std::optional<Rejection> first_violation(const Scenario& scenario, const ParallelConfig& config);
 
 /// Problems of `space` that no candidate can satisfy: values that are impossible whatever the other dimensions do, with the

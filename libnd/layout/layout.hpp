@@ -17,6 +17,7 @@ struct Chunk {
   /// Of the body layers, those recomputed; the rest keep everything.
   std::int64_t full_recompute = 0, selective_recompute = 0;
   [[nodiscard]] std::int64_t layers() const;
+  friend bool operator==(const Chunk&, const Chunk&) = default;
 };
 
 /// stages[stage][chunk]

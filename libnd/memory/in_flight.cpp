@@ -9,18 +9,30 @@ namespace nd::memory {
 
 namespace {
 
-/// A batch with the same moments: schedules repeat after the warm-up. The remainder m mod p stays, because the interleaved
-/// schedule spreads it over its first groups; one more group than that shows a plain one.
-int representative_batch(int micro_batches, int stages) {
-  const int rest = micro_batches % stages;
-  return std::min(micro_batches, std::max(4, rest + 2) * stages + rest);
-}
-
 bool covers(std::span<const double> a, std::span<const double> b) {
   return std::equal(a.begin(), a.end(), b.begin(), [](double x, double y) { return x >= y; });
 }
 
 }  // namespace
+
+// Schedules repeat after the warm-up. The remainder m mod p stays, because the interleaved schedule spreads it over its first
+// groups; one more group than that shows a plain one. All forwards first keeps every micro-batch.
+int KeptFront::representative_batch(const ParallelConfig& config) {
+  const layout::ScheduleRow& row = layout::schedule_row(config.schedule);
+  if (config.schedule == Schedule::gpipe || layout::why_invalid(row, schedule_shape(config))) return config.micro_batch_num;
+  const int rest = config.micro_batch_num % config.pp;
+  return std::min(config.micro_batch_num, std::max(4, rest + 2) * config.pp + rest);
+}
+
+bool KeptFront::covers(const KeptFront& other) const {
+  if (other.chunks_ != chunks_) return false;
+  for (std::size_t n = 0; n < other.moments(); ++n) {
+    bool covered = false;
+    for (std::size_t own = 0; own < moments() && !covered; ++own) covered = memory::covers(moment(own), other.moment(n));
+    if (!covered) return false;
+  }
+  return true;
+}
 
 KeptFront::KeptFront(const ParallelConfig& config, int stage, std::size_t chunks) : chunks_(chunks) {
   const layout::ScheduleRow& row = layout::schedule_row(config.schedule);
@@ -32,7 +44,7 @@ KeptFront::KeptFront(const ParallelConfig& config, int stage, std::size_t chunks
     counts_.assign(chunks, config.micro_batch_num);
     return;
   }
-  shape.micro_batches = representative_batch(shape.micro_batches, shape.stages);
+  shape.micro_batches = representative_batch(config);
   row.passes(shape, stage, passes);
   std::vector<double> now(chunks, 0.0);
   const double unit = 1.0 / shape.parts;

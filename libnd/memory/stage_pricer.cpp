@@ -29,12 +29,17 @@ class StagePricer {
   StagePricer(const StageInput& input, ReadingTime reading, StagePrice& out)
       : in_(input), memory_(input.scenario.profile.memory), reading_(reading), out_(out) {}
 
-  void price() {
+  void prepare() {
     out_.content = stage_content(in_.scenario.model, in_.shape, in_.chunks);
+    keep_activations();
+    out_.distinct_weights = memory_.cached_weight_gradients ? distinct_weight_elements() : 0;
+  }
+
+  void price() {
     out_.memory = StageMemory{};
     out_.memory.stage = in_.stage;
+    out_.trained_elements = 0;
     states();
-    keep_activations();
     static_items();
     loss();
     backward();
@@ -72,7 +77,7 @@ class StagePricer {
     if (content().body.all[static_cast<std::size_t>(ParameterClass::expert)] > 0)
       static_[Item::grouped_workspace] = memory_.grouped_gemm_workspace_gib * kGiB * asked / kUsualWorkspace;
     if (memory_.cached_weight_gradients && !in_.scenario.run.frozen_base)
-      static_[Item::cached_weight_gradients] = kComputeBytes * distinct_weight_elements();
+      static_[Item::cached_weight_gradients] = kComputeBytes * out_.distinct_weights;
     static_[Item::buckets] = std::min(memory_.bucket_bytes, kBucketsAlive * kComputeBytes * content().elements.total());
   }
 
@@ -108,10 +113,11 @@ class StagePricer {
     } else {
       std::ranges::copy(in_.front.heaviest(out_.chunk_bytes), out_.counts.begin());
     }
+    out_.activations = out_.in_flight = out_.logit_sets = 0;
     for (std::size_t c = 0; c < in_.chunks.size(); ++c) {
-      activations_ += out_.counts[c] * out_.chunk_bytes[c];
-      in_flight_ += out_.counts[c] / static_cast<double>(in_.chunks.size());
-      if (in_.chunks[c].head) logit_sets_ = std::max(1.0, out_.counts[c]);
+      out_.activations += out_.counts[c] * out_.chunk_bytes[c];
+      out_.in_flight += out_.counts[c] / static_cast<double>(in_.chunks.size());
+      if (in_.chunks[c].head) out_.logit_sets = std::max(1.0, out_.counts[c]);
     }
   }
 
@@ -139,7 +145,7 @@ class StagePricer {
   void loss() {
     if (!content().has_head) return;
     InstantBill bill{.instant = Instant::loss, .items = static_, .keeps_activations = true, .has_gradients = gradients_persist()};
-    bill.items[Item::logits] = logit_sets_ * logit_set();
+    bill.items[Item::logits] = out_.logit_sets * logit_set();
     if (memory_.cached_weight_gradients) bill.items[Item::head_weight_gradient] = kComputeBytes * content().head.total();
     gathered(bill.items, memory_.gathered_layers);
     table_unit(bill.items, content().head);
@@ -149,7 +155,7 @@ class StagePricer {
 
   void backward() {
     InstantBill bill{.instant = Instant::backward, .items = static_, .keeps_activations = true, .has_gradients = gradients_persist()};
-    if (content().has_head) bill.items[Item::logits] = (logit_sets_ - 1.0) * logit_set();  // those whose backward is still to come
+    if (content().has_head) bill.items[Item::logits] = (out_.logit_sets - 1.0) * logit_set();  // those whose backward is still to come
     layer_backward(bill.items);
     gathered(bill.items, memory_.gathered_layers);
     bill.items[Item::reduce_buffer] = reduce_buffer();
@@ -330,11 +336,11 @@ class StagePricer {
     const auto of = [&parts](Part part) { return parts[static_cast<std::size_t>(part)]; };
     now.workspace = {of(Part::workspace)};
     now.buffers = {of(Part::buffers)};
-    now.activations = {of(Part::activations) + (bill.keeps_activations ? activations_ : 0.0)};
+    now.activations = {of(Part::activations) + (bill.keeps_activations ? out_.activations : 0.0)};
     now.logits = {of(Part::logits)};
     now.working_set = {of(Part::working_set)};
     now.temporary = {of(Part::temporary)};
-    now.in_flight = bill.keeps_activations ? in_flight_ : 0.0;
+    now.in_flight = bill.keeps_activations ? out_.in_flight : 0.0;
     now.allocated = now.static_bytes() + now.dynamic_bytes();
     const double steady_static = now.static_bytes().value + (bill.steady_moments && first ? moments_ : 0.0);
     // The step's temporaries find the room that activations left: they do not fragment (74.8 GiB allocated ran on 79.15).
@@ -357,15 +363,18 @@ class StagePricer {
   ReadingTime reading_;
   StagePrice& out_;
   double parameters_ = 0, gradients_ = 0, main_ = 0, moments_ = 0;
-  double activations_ = 0, in_flight_ = 0, logit_sets_ = 0;
   ItemBytes static_;
 };
 
 }  // namespace
 
+void prepare_stage(const StageInput& input, StagePrice& out) { StagePricer(input, ReadingTime::steady, out).prepare(); }
+
+void price_prepared_stage(const StageInput& input, ReadingTime reading, StagePrice& out) { StagePricer(input, reading, out).price(); }
+
 void price_stage(const StageInput& input, ReadingTime reading, StagePrice& out) {
-  out.trained_elements = 0;
-  StagePricer(input, reading, out).price();
+  prepare_stage(input, out);
+  price_prepared_stage(input, reading, out);
 }
 
 }  // namespace nd::memory

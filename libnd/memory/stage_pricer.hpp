@@ -32,12 +32,18 @@ struct StagePrice {
   ItemBytes items;             ///< at the peak instant
   bool keeps_activations = false, has_gradients = true, has_moments = false;  ///< at the peak instant
   double trained_elements = 0; ///< adapter elements of the stage on one rank
+  // What prepare_stage() finds out: the same for every ZeRO level and number of optimizer shards.
   StageContent content;
+  double activations = 0, in_flight = 0, logit_sets = 0, distinct_weights = 0;
   std::vector<double> chunk_bytes;  ///< kept bytes of one micro-batch, by chunk
   std::vector<double> counts;       ///< micro-batches kept, by chunk
 };
 
-/// Fills `out` with the stage's memory at its peak instant. docs/cost_model_memory.md#memory-instants.
+/// The part of price_stage() that neither the state rates nor the ZeRO level touch.
+void prepare_stage(const StageInput& input, StagePrice& out);
+/// The rest. `out` was prepared for an input that differs in zero, op and what follows from them at most.
+void price_prepared_stage(const StageInput& input, ReadingTime reading, StagePrice& out);
+/// Both: fills `out` with the stage's memory at its peak instant. docs/cost_model_memory.md#memory-instants.
 void price_stage(const StageInput& input, ReadingTime reading, StagePrice& out);
 
 }  // namespace nd::memory

@@ -15,6 +15,7 @@ struct ShapeTimes {
   std::vector<LayerTime> kinds;  ///< by kind index of the model
   LayerTime embedding, head, mtp;
   double tied_head_elements = 0; ///< dense elements of a head whose table is the embedding of the same rank
+  double model_seconds = 0;      ///< forward and backward of one micro-batch through the whole model, nothing recomputed
   double boundary_bytes = 0;     ///< hidden state that crosses a stage boundary, per rank and micro-batch
 };
 

@@ -87,20 +87,27 @@ DataParallelPlan data_parallel_plan(const Scenario& scenario, const ParallelConf
   return plan;
 }
 
-PartSeconds step_exchange(const DataParallelPlan& plan, const Elements& elements, double backward_window, double forward_window) {
-  const TimeProfile& time = plan.scenario->profile.time;
+ExchangeSeconds exchange_seconds(const DataParallelPlan& plan, const Elements& elements) {
   const Exchange dense{&plan, plan.dense, plan.dense_shard};
   const Exchange expert{&plan, plan.expert, plan.expert_shard};
   const double share = plan.trained_share;
-  const double reduce = dense.per_step(elements.dense * share) + expert.per_step(elements.expert * share);
-  const double gather = dense.gather(elements.dense * share) + expert.gather(elements.expert * share);
+  return {.reduce = dense.per_step(elements.dense * share) + expert.per_step(elements.expert * share),
+          .gather = dense.gather(elements.dense * share) + expert.gather(elements.expert * share)};
+}
+
+PartSeconds step_exchange(const DataParallelPlan& plan, const Elements& elements, double backward_window, double forward_window) {
+  return step_exchange(plan, exchange_seconds(plan, elements), backward_window, forward_window);
+}
+
+PartSeconds step_exchange(const DataParallelPlan& plan, const ExchangeSeconds& wanted, double backward_window, double forward_window) {
+  const TimeProfile& time = plan.scenario->profile.time;
   const double slowdown = plan.scenario->cluster.device.compute.overlap_slowdown;
   const bool gather_overlaps = time.overlap_gradient && time.overlap_gather && time.broadcast_per_rank_ms <= 0;
 
   PartSeconds parts;
-  hide(reduce, time.overlap_gradient ? time.dp_overlap * backward_window : 0.0, time.dp_exposed_floor, slowdown,
+  hide(wanted.reduce, time.overlap_gradient ? time.dp_overlap * backward_window : 0.0, time.dp_exposed_floor, slowdown,
        parts.at(TimePart::dp_reduce), parts.hidden_at(TimePart::dp_reduce));
-  hide(gather, gather_overlaps ? time.dp_overlap * forward_window : 0.0, time.dp_exposed_floor, slowdown,
+  hide(wanted.gather, gather_overlaps ? time.dp_overlap * forward_window : 0.0, time.dp_exposed_floor, slowdown,
        parts.at(TimePart::dp_comm), parts.hidden_at(TimePart::dp_comm));
   return parts;
 }

@@ -23,8 +23,16 @@ struct Elements {
 
 [[nodiscard]] DataParallelPlan data_parallel_plan(const Scenario& scenario, const ParallelConfig& config, double trained_share);
 
+/// Seconds on the wire of the exchange once per step.
+struct ExchangeSeconds {
+  double reduce = 0, gather = 0;
+};
+[[nodiscard]] ExchangeSeconds exchange_seconds(const DataParallelPlan& plan, const Elements& elements);
+
 /// Once per step: gradients to DP_REDUCE, weights back to DP_COMM, exposed beyond what the last backward / the next first
 /// forward of the stage can hide. With parameter sharding only the all-reduce over copies of the shards is left. docs/cost_model_time.md#data-parallel
+[[nodiscard]] PartSeconds step_exchange(const DataParallelPlan& plan, const ExchangeSeconds& wanted, double backward_window,
+                                        double forward_window);
 [[nodiscard]] PartSeconds step_exchange(const DataParallelPlan& plan, const Elements& elements, double backward_window,
                                         double forward_window);
 

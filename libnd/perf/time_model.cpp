@@ -2,6 +2,7 @@
 #include "perf/time_model.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 
 #include "layout/schedules/table.hpp"
@@ -24,11 +25,6 @@ class WordHash {
   std::uint64_t value_ = 0xcbf29ce484222325ULL;
 };
 
-bool same_chunk(const layout::Chunk& a, const layout::Chunk& b) {
-  return a.layers_by_kind == b.layers_by_kind && a.embedding == b.embedding && a.head == b.head && a.mtp_blocks == b.mtp_blocks &&
-         a.full_recompute == b.full_recompute && a.selective_recompute == b.selective_recompute;
-}
-
 /// Share of the model's elements that are trained.
 double trained_share(const Scenario& scenario) {
   if (!scenario.run.frozen_base) return 1.0;
@@ -44,6 +40,21 @@ LayerTraits traits_of(const LayerKind& kind) {
 }
 
 constexpr LayerTraits kTable{.launched_per_layer = false};
+
+/// Bounds sum in another order than the price; what that does to the last digits is far below this.
+constexpr double kRounding = 1 - 1e-12;
+/// Entries kept at a time. Searches visit degrees and shapes in order, so that what is dropped rarely comes back.
+constexpr std::size_t kMostGroups = 16384, kMostShapes = 8192, kExchanges = 4096;
+
+/// Forward and backward of one micro-batch through the whole model; nothing recomputed.
+double model_seconds(const ResolvedModel& model, const ShapeTimes& times) {
+  const auto seconds = [](const LayerTime& time) { return time.forward.total() + time.backward.total(); };
+  const auto mtp = static_cast<double>(model.mtp_depth);
+  double sum = seconds(times.embedding) + (1.0 + mtp) * seconds(times.head);
+  if (mtp > 0) sum += mtp * seconds(times.mtp);
+  for (const int kind : model.layer_kind) sum += seconds(times.kinds[static_cast<std::size_t>(kind)]);
+  return sum;
+}
 
 }  // namespace
 
@@ -70,7 +81,7 @@ std::size_t TimeModel::Hash::operator()(const ShapeKey& key) const {
 }
 
 TimeModel::TimeModel(const Scenario& scenario)
-    : scenario_(scenario), rates_(device_rates(scenario)), trained_share_(trained_share(scenario)) {
+    : scenario_(scenario), rates_(device_rates(scenario)), trained_share_(trained_share(scenario)), exchanges_(kExchanges) {
   if (scenario.model.tied_embeddings) table_elements_ = static_cast<double>(count_parameters(scenario.model).embedding);
 }
 
@@ -82,6 +93,7 @@ const TimeModel::Groups& TimeModel::groups(const ParallelConfig& config) {
   groups.layer = {.tp = place(GroupKind::tp), .cp = place(GroupKind::cp), .ep = place(GroupKind::ep), .etp = place(GroupKind::etp)};
   groups.pipeline = place(GroupKind::pp);
   groups.data = data_parallel_plan(scenario_, config, trained_share_);
+  groups.tied_table = tied_table_seconds(config, groups);
   return groups_.emplace(key, groups).first->second;
 }
 
@@ -110,6 +122,7 @@ ShapeTimes TimeModel::make_shape_times(const LayerShape& shape, const LayerPlace
     const LayerKind& kind = model.kinds[static_cast<std::size_t>(model.mtp_kind)];
     times.mtp = layer_time(context, mtp_ledger(model, run, profile, shape), traits_of(kind));
   }
+  times.model_seconds = model_seconds(model, times);
   // Every trainer sends each rank's share of the hidden state only (scatter-gather, or sequence parallelism).
   const double width = run.compute_dtype == Dtype::fp32 || run.compute_dtype == Dtype::tf32 ? 4.0 : 2.0;
   times.boundary_bytes = shape.tokens() * static_cast<double>(model.hidden_size) * width / shape.tp;
@@ -117,7 +130,7 @@ ShapeTimes TimeModel::make_shape_times(const LayerShape& shape, const LayerPlace
 }
 
 void TimeModel::FoldedLayout::add(const layout::Chunk& chunk) {
-  const auto known = std::find_if(chunks.begin(), chunks.end(), [&](const layout::Chunk& other) { return same_chunk(chunk, other); });
+  const auto known = std::find(chunks.begin(), chunks.end(), chunk);
   chunk_of.push_back(static_cast<std::uint32_t>(known - chunks.begin()));
   if (known == chunks.end()) chunks.push_back(chunk);
 }
@@ -219,38 +232,83 @@ double TimeModel::tied_table_seconds(const ParallelConfig& config, const Groups&
 }
 
 // What happens once per step. The stage with the most of it decides, because the next step needs all of them.
-PartSeconds TimeModel::step_parts(const ParallelConfig& config, const FoldedLayout& layout, const Groups& groups) const {
+PartSeconds TimeModel::step_parts(const Groups& groups) {
   PartSeconds worst;
-  for (const std::uint32_t stage : layout.stages) {
-    const ChunkTime time = stage_time(layout, stage);
-    PartSeconds parts = step_exchange(groups.data, time.elements, time.seconds.backward, time.seconds.forward);
+  for (const ChunkTime& time : stage_times_) {
+    PartSeconds parts = step_exchange(groups.data, exchange(groups, time.elements), time.seconds.backward, time.seconds.forward);
     parts.at(TimePart::optimizer) = optimizer_seconds(groups.data, time.elements, rates_.memory);
     if (parts.total() > worst.total()) worst = parts;
   }
-  worst.at(TimePart::dp_reduce) += tied_table_seconds(config, groups);
+  worst.at(TimePart::dp_reduce) += groups.tied_table;
   worst.at(TimePart::other) += scenario_.profile.time.step_overhead_ms * 1e-3;
   return worst;
 }
 
+const ExchangeSeconds& TimeModel::exchange(const Groups& groups, const Elements& elements) {
+  WordHash hash;
+  hash.add(std::bit_cast<std::int64_t>(elements.dense));
+  hash.add(std::bit_cast<std::int64_t>(elements.expert));
+  hash.add(std::bit_cast<std::int64_t>(&groups));
+  KnownExchange& known = exchanges_[hash.value() % kExchanges];
+  const auto same = [](double a, double b) { return !(a < b) && !(b < a); };
+  if (known.groups != &groups || !same(known.elements.dense, elements.dense) || !same(known.elements.expert, elements.expert))
+    known = {.groups = &groups, .elements = elements, .seconds = exchange_seconds(groups.data, elements)};
+  return known.seconds;
+}
+
+void TimeModel::bound_tables() {
+  if (groups_.size() < kMostGroups && shapes_.size() < kMostShapes) return;
+  groups_.clear();
+  shapes_.clear();
+  exchanges_.assign(kExchanges, {});
+  at_.reset();
+}
+
 void TimeModel::prepare(const ParallelConfig& config) {
   if (at_ && at_->config == config) return;
-  const Groups& groups = this->groups(config);
-  const ShapeTimes& times = shape_times(config, groups.layer);
-  const FoldedLayout& layout = folded_layout(config);
-  price_chunks(layout, times, groups);
-  at_ = Prepared{.config = config, .groups = &groups, .shape = &times, .layout = &layout, .once = step_parts(config, layout, groups)};
+  bound_tables();
+  const ParallelConfig last = at_ ? at_->config : ParallelConfig{};
+  const bool same_shape = at_ && last.dp == config.dp && last.tp == config.tp && last.pp == config.pp && last.cp == config.cp &&
+                          last.ep == config.ep && last.etp == config.etp && last.micro_batch_size == config.micro_batch_size &&
+                          last.sequence_parallel == config.sequence_parallel && last.cp_algorithm == config.cp_algorithm;
+  const bool same_pipeline = same_shape && last.micro_batch_num == config.micro_batch_num && last.vpp == config.vpp &&
+                             last.schedule == config.schedule && last.seq_split == config.seq_split && last.recompute == config.recompute;
+  // Sharded weights are gathered within the passes; everything else about the sharding happens once per step.
+  const bool within_passes = config.zero == ZeroLevel::parameters || last.zero == ZeroLevel::parameters;
+  if (!at_) at_.emplace();
+  at_->config = config;
+  at_->groups = &groups(config);
+  if (!same_shape) at_->shape = &shape_times(config, at_->groups->layer);
+  if (!same_pipeline || within_passes) {
+    at_->layout = &folded_layout(config);
+    price_chunks(*at_->layout, *at_->shape, *at_->groups);
+    stage_times_.clear();
+    for (const std::uint32_t stage : at_->layout->stages) stage_times_.push_back(stage_time(*at_->layout, stage));
+    at_->passes.reset();
+    at_->passes_at_least.reset();
+  }
+  at_->once = step_parts(*at_->groups);
 }
 
 Seconds TimeModel::at_least(const ParallelConfig& config) {
   prepare(config);
+  if (!at_->passes_at_least) at_->passes_at_least = replay_.at_least(pipeline_work());
   // Sums in another order than those of estimate() may differ in the last digits.
-  constexpr double kRounding = 1 - 1e-12;
-  return {kRounding * (replay_.at_least(pipeline_work()) + at_->once.total())};
+  return {kRounding * (*at_->passes_at_least + at_->once.total())};
+}
+
+// Some stage has at least the mean of the work, and works on all micro-batches one after the other. Recompute, parameter sharding
+// and messages only add.
+Seconds TimeModel::group_at_least(const ParallelConfig& head) {
+  bound_tables();
+  const ShapeTimes& times = shape_times(head, groups(head).layer);
+  return {kRounding * (times.model_seconds * head.micro_batch_num / head.pp + scenario_.profile.time.step_overhead_ms * 1e-3)};
 }
 
 void TimeModel::estimate(const ParallelConfig& config, TimeBreakdown& out) {
   prepare(config);
-  PartSeconds step = pipeline_parts();
+  if (!at_->passes) at_->passes = pipeline_parts();
+  PartSeconds step = *at_->passes;
   step.add(at_->once);
 
   out.step = {step.total()};

@@ -19,8 +19,9 @@
 namespace nd::perf {
 
 /// Prices many strategies of one scenario. Keeps what strategies have in common: layer times per shape and placement, group
-/// placements per set of degrees, layouts per pipeline. Once a shape, a set of degrees and a layout have been seen, estimate()
-/// allocates nothing. One per worker: thread-compatible. `scenario` must outlive it.
+/// placements per set of degrees, layouts per pipeline; and what neighbours have in common: strategies that differ in the
+/// sharding only are cheapest one after the other. Once a shape, a set of degrees and a layout have been seen, estimate()
+/// allocates nothing; what is kept is bounded. One per worker: thread-compatible. `scenario` must outlive it.
 class TimeModel {
  public:
   explicit TimeModel(const Scenario& scenario);
@@ -30,6 +31,9 @@ class TimeModel {
   /// Never more than the step of `estimate`, for the price of everything but the replay of the pipeline; estimate() of the same
   /// strategy right after reuses it. For a search to drop what cannot be among its best. Same precondition.
   [[nodiscard]] Seconds at_least(const ParallelConfig& config);
+  /// Never more than the step of any strategy with the degrees and micro-batches of `head`, whatever its pipeline choices, ZeRO
+  /// level and recompute: the mean stage's passes and the fixed cost of a step.
+  [[nodiscard]] Seconds group_at_least(const ParallelConfig& head);
   /// The passes behind that estimate. Same precondition.
   [[nodiscard]] PipelinePasses passes(const ParallelConfig& config);
 
@@ -39,6 +43,7 @@ class TimeModel {
     LayerPlacements layer;
     Placement pipeline;
     DataParallelPlan data;
+    double tied_table = 0;  ///< seconds to add up the gradients of a tied table
   };
   /// A layout with equal chunks and equal stages stored once.
   struct FoldedLayout {
@@ -68,6 +73,13 @@ class TimeModel {
     std::size_t operator()(const LayoutKey& key) const;
   };
 
+  /// One entry of the table of exchanges: direct-mapped, so that its size is fixed.
+  struct KnownExchange {
+    const Groups* groups = nullptr;
+    Elements elements;
+    ExchangeSeconds seconds;
+  };
+
   const Groups& groups(const ParallelConfig& config);
   const ShapeTimes& shape_times(const ParallelConfig& config, const LayerPlacements& placements);
   const FoldedLayout& folded_layout(const ParallelConfig& config);
@@ -82,7 +94,10 @@ class TimeModel {
   [[nodiscard]] PipelineWork pipeline_work();
   [[nodiscard]] PartSeconds pipeline_parts();
   [[nodiscard]] double message_seconds(const Placement& pipeline, double bytes) const;
-  [[nodiscard]] PartSeconds step_parts(const ParallelConfig& config, const FoldedLayout& layout, const Groups& groups) const;
+  [[nodiscard]] PartSeconds step_parts(const Groups& groups);
+  [[nodiscard]] const ExchangeSeconds& exchange(const Groups& groups, const Elements& elements);
+  /// Drops what searches have left behind when the tables are full.
+  void bound_tables();
   [[nodiscard]] double tied_table_seconds(const ParallelConfig& config, const Groups& groups) const;
 
   const Scenario& scenario_;
@@ -99,8 +114,12 @@ class TimeModel {
     const ShapeTimes* shape = nullptr;
     const FoldedLayout* layout = nullptr;
     PartSeconds once;  ///< exchange, optimizer, overhead
+    std::optional<PartSeconds> passes;       ///< pipeline_parts(), once asked for
+    std::optional<double> passes_at_least;   ///< seconds
   };
   std::optional<Prepared> at_;
+  std::vector<ChunkTime> stage_times_;  ///< of the layout's distinct stages
+  std::vector<KnownExchange> exchanges_;
   std::vector<ChunkTime> chunk_times_;
   std::vector<ChunkSeconds> chunk_seconds_;
   PipelineReplay replay_;

@@ -9,29 +9,35 @@
 
 namespace nd::search {
 
-void NearMisses::add(const ParallelConfig& config, Bytes peak) {
-  const Key key{config.dp, config.tp, config.pp, config.cp, config.ep};
-  // The degrees are the outer loops of the enumeration: mostly the entry is the one before.
-  if (last_ == best_.end() || last_->first != key) {
-    const auto [found, inserted] = best_.try_emplace(key, Miss{config, peak});
-    last_ = found;
-    if (inserted) return;
-  }
-  auto& miss = last_->second;
-  if (std::tie(peak.value, config) < std::tie(miss.peak.value, miss.config)) miss = {config, peak};
+namespace {
+
+bool same_degrees(const ParallelConfig& a, const ParallelConfig& b) {
+  return a.dp == b.dp && a.tp == b.tp && a.pp == b.pp && a.cp == b.cp && a.ep == b.ep;
 }
 
-std::vector<NearMiss> NearMisses::take(const Scenario& scenario, std::size_t count) {
-  std::vector<Miss> all;
-  all.reserve(best_.size());
-  for (const auto& [key, miss] : best_) all.push_back(miss);
-  std::sort(all.begin(), all.end(), [](const Miss& a, const Miss& b) {
-    return std::tie(a.peak.value, a.config) < std::tie(b.peak.value, b.config);
-  });
-  all.resize(std::min(count, all.size()));
+bool closer(const SearchPartial::Miss& a, const SearchPartial::Miss& b) {
+  return std::tie(a.peak.value, a.config) < std::tie(b.peak.value, b.config);
+}
+
+}  // namespace
+
+void NearMisses::add(const ParallelConfig& config, Bytes peak) {
+  if (!wants(peak)) return;
+  const SearchPartial::Miss miss{config, peak};
+  const auto known = std::find_if(best_.begin(), best_.end(), [&config](const auto& other) { return same_degrees(other.config, config); });
+  if (known != best_.end()) {
+    if (!closer(miss, *known)) return;
+    best_.erase(known);
+  }
+  // A set of degrees that is dropped here comes back when it has a smaller peak to offer.
+  best_.insert(std::upper_bound(best_.begin(), best_.end(), miss, closer), miss);
+  if (best_.size() > count_) best_.pop_back();
+}
+
+std::vector<NearMiss> describe_misses(const Scenario& scenario, const std::vector<SearchPartial::Miss>& misses) {
   std::vector<NearMiss> out;
   Pricer pricer(scenario);
-  for (const auto& miss : all) {
+  for (const auto& miss : misses) {
     NearMiss entry;
     entry.config = miss.config;
     entry.memory = pricer.memory(miss.config);

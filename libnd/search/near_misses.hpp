@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
-#include <map>
+#include <cstddef>
 #include <vector>
 
 #include "nd/search.hpp"
 
 namespace nd::search {
 
-/// Collects the strategies that come closest to fitting, one per set of degrees, in bounded memory.
+/// Collects the strategies that come closest to fitting, one per (dp, tp, pp, cp, ep): the smallest peak of each, and of those the
+/// `count` smallest. Bounded memory; does not depend on the order of add().
 class NearMisses {
  public:
+  explicit NearMisses(std::size_t count) : count_(count) { best_.reserve(count + 1); }
   /// `peak` is above the budget.
   void add(const ParallelConfig& config, Bytes peak);
-  /// The closest `count`, described; scenario as the search priced it.
-  [[nodiscard]] std::vector<NearMiss> take(const Scenario& scenario, std::size_t count);
+  /// Whether one with at least this peak can still be among the closest.
+  [[nodiscard]] bool wants(Bytes peak) const { return count_ > 0 && (best_.size() < count_ || peak <= best_.back().peak); }
+  /// Closest first.
+  [[nodiscard]] const std::vector<SearchPartial::Miss>& closest() const { return best_; }
 
  private:
-  using Key = std::array<int, 5>;
-  struct Miss {
-    ParallelConfig config;
-    Bytes peak{};
-  };
-  std::map<Key, Miss> best_;
-  std::map<Key, Miss>::iterator last_ = best_.end();
+  std::size_t count_;
+  std::vector<SearchPartial::Miss> best_;
 };
+
+/// What there is to say about them, in their order; scenario as the search priced it.
+[[nodiscard]] std::vector<NearMiss> describe_misses(const Scenario& scenario, const std::vector<SearchPartial::Miss>& misses);
 
 /// The largest part of a stage: name and bytes.
 struct LargestPart {

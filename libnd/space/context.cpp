@@ -43,6 +43,7 @@ SpaceContext::SpaceContext(const Scenario& from)
       add(experts, kind.ffn.experts);
     }
   }
+  schedules.assign(all_schedules().size(), false);
   for (const Schedule schedule : supported_schedules(can)) schedules.at(static_cast<std::size_t>(schedule)) = true;
   device_divisors = core::divisors(devices);
   batch_divisors = core::divisors(global_batch);

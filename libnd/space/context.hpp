@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -10,8 +9,6 @@
 #include "nd/schedule.hpp"
 
 namespace nd::space {
-
-inline constexpr std::size_t kScheduleCount = 8;
 
 /// What the constraints ask of a scenario, computed once. Immutable; thread-safe. Keeps a reference: the scenario must
 /// outlive it.
@@ -29,7 +26,7 @@ class SpaceContext {
   std::vector<std::int64_t> expert_widths;
   std::vector<std::int64_t> experts;
   std::vector<std::int64_t> device_divisors, batch_divisors, expert_divisors;
-  std::array<bool, kScheduleCount> schedules{};  ///< those the framework offers
+  std::vector<bool> schedules;             ///< by Schedule: those the framework offers
   [[nodiscard]] bool offers(Schedule schedule) const { return schedules[static_cast<std::size_t>(schedule)]; }
   bool selective_recompute_differs;        ///< the profile's selective mode drops something
 };

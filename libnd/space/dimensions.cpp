@@ -123,9 +123,15 @@ void recompute_domain(const SpaceContext& x, const ParallelConfig&, Values& out)
   out.push_back(static_cast<std::int64_t>(Recompute::full));
 }
 
-using Words = std::array<std::string_view, 8>;
-constexpr Words kNumbers{};
-constexpr Words kSchedules{"gpipe", "1f1b", "interleaved", "zb_h1", "zb_v", "dualpipe", "dualpipe_v", "seq_1f1b"};
+using Words = std::vector<std::string_view>;
+constexpr Words (*kNumbers)() = nullptr;
+Words switch_words() { return {"off", "on"}; }
+Words recompute_words() { return {to_text(Recompute::off), to_text(Recompute::selective), to_text(Recompute::full)}; }
+Words schedule_words() {
+  Words out;
+  for (const Schedule schedule : all_schedules()) out.push_back(schedule_info(schedule).name);
+  return out;
+}
 
 constexpr std::array<DimensionRow, kDimensionCount> kTable{{
     {{Dimension::tp, "TP", "MP", "tp", "tp", "tensor parallel",
@@ -142,7 +148,7 @@ constexpr std::array<DimensionRow, kDimensionCount> kTable{{
     {{Dimension::etp, "ETP", "", "etp", "etp", "tensor parallel inside an expert", "ep * etp divides dp * cp * tp; divides the expert width"},
      get_degree<&ParallelConfig::etp>, set_degree<&ParallelConfig::etp>, stated_degree<&RunSpec::etp>, etp_domain, check_etp, true, kNumbers},
     {{Dimension::sequence_parallel, "SP", "", "sp", "sequence_parallel", "sequence parallel", "on or off; needs tp > 1 and tp * cp to divide the sequence"},
-     get_sp, set_sp, stated_enum<bool, &RunSpec::sequence_parallel>, sp_domain, check_sequence_parallel, false, {"off", "on"}},
+     get_sp, set_sp, stated_enum<bool, &RunSpec::sequence_parallel>, sp_domain, check_sequence_parallel, false, switch_words},
     {{Dimension::micro_batch_size, "MBS", "", "mbs", "micro_batch_size", "micro-batch size", "dp * mbs * mb = global batch"},
      get_degree<&ParallelConfig::micro_batch_size>, set_degree<&ParallelConfig::micro_batch_size>,
      stated_degree<&RunSpec::micro_batch_size>, mbs_domain, check_micro_batch_size, false, kNumbers},
@@ -153,7 +159,7 @@ constexpr std::array<DimensionRow, kDimensionCount> kTable{{
      get_degree<&ParallelConfig::vpp>, set_degree<&ParallelConfig::vpp>, stated_degree<&RunSpec::vpp>, vpp_domain, check_vpp, false, kNumbers},
     {{Dimension::schedule, "SCHED", "SCHEDULE", "schedule", "schedule", "pipeline schedule", "1f1b, or interleaved when vpp > 1, and what the input states; others that the framework offers when asked for"},
      get_enum<Schedule, &ParallelConfig::schedule>, set_enum<Schedule, &ParallelConfig::schedule>,
-     stated_enum<Schedule, &RunSpec::schedule>, schedule_domain, check_schedule, true, kSchedules},
+     stated_enum<Schedule, &RunSpec::schedule>, schedule_domain, check_schedule, true, schedule_words},
     {{Dimension::zero, "ZERO", "", "zero", "zero", "ZeRO level", "0 .. what the framework offers"},
      get_enum<ZeroLevel, &ParallelConfig::zero>, set_enum<ZeroLevel, &ParallelConfig::zero>,
      stated_enum<ZeroLevel, &RunSpec::zero>, zero_domain, check_zero, false, kNumbers},
@@ -162,7 +168,7 @@ constexpr std::array<DimensionRow, kDimensionCount> kTable{{
      check_optimizer_shard, true, kNumbers},
     {{Dimension::recompute, "RECOMPUTE", "REC", "recompute", "recompute", "activation recompute", "off, selective or full"},
      get_enum<Recompute, &ParallelConfig::recompute>, set_enum<Recompute, &ParallelConfig::recompute>,
-     stated_enum<Recompute, &RunSpec::recompute>, recompute_domain, check_recompute, false, {"off", "selective", "full"}},
+     stated_enum<Recompute, &RunSpec::recompute>, recompute_domain, check_recompute, false, recompute_words},
 }};
 
 constexpr bool in_order() {

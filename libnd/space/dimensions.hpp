@@ -24,7 +24,7 @@ struct DimensionRow {
   void (*domain)(const SpaceContext&, const ParallelConfig&, std::vector<std::int64_t>&);
   Verdict (*check)(const SpaceContext&, const ParallelConfig&);
   bool derived;  ///< follows from the others: automatic when the source does not state it, even if not on the -l list
-  std::array<std::string_view, 8> words;  ///< names of the values 0, 1, ...; empty for degrees
+  std::vector<std::string_view> (*words)();  ///< names of the values 0, 1, ...; null for degrees
 };
 
 /// In the order of nd::Dimension.

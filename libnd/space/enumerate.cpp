@@ -17,14 +17,13 @@ constexpr int kUsualParts = 4;
 /// The recursion over the dimension table; one value list per depth, reused.
 class Enumerator {
  public:
-  Enumerator(const SpaceContext& context, const SearchSpace& space, const StrategySink& sink)
-      : context_(context), space_(space), sink_(sink) {
-    config_.cp_algorithm = context.scenario.run.strategy.cp_algorithm;
-  }
+  Enumerator(const SpaceContext& context, const SearchSpace& space, const StrategySink& sink, SpaceCounts& counts)
+      : context_(context), space_(space), sink_(sink), counts_(counts) {}
 
-  SpaceCounts run() {
-    descend(0);
-    return counts_;
+  bool run(const ParallelConfig& start, const DimensionRange& range) {
+    config_ = start;
+    last_ = range.last;
+    return descend(range.first);
   }
 
  private:
@@ -79,7 +78,7 @@ class Enumerator {
   }
 
   bool descend(std::size_t depth) {
-    if (depth == kDimensionCount) {
+    if (depth == last_) {
       ++counts_.enumerated;
       ++counts_.legal;
       return sink_(config_);
@@ -110,16 +109,30 @@ class Enumerator {
   const SpaceContext& context_;
   const SearchSpace& space_;
   const StrategySink& sink_;
+  SpaceCounts& counts_;
   ParallelConfig config_;
-  SpaceCounts counts_;
+  std::size_t last_ = kDimensionCount;
   std::array<std::vector<std::int64_t>, kDimensionCount> lists_;
   std::vector<std::int64_t> scratch_;
 };
 
 }  // namespace
 
+ParallelConfig first_strategy(const SpaceContext& context) {
+  ParallelConfig config;
+  config.cp_algorithm = context.scenario.run.strategy.cp_algorithm;
+  return config;
+}
+
+bool enumerate_range(const SpaceContext& context, const SearchSpace& space, const ParallelConfig& start, const DimensionRange& range,
+                     const StrategySink& sink, SpaceCounts& counts) {
+  return Enumerator(context, space, sink, counts).run(start, range);
+}
+
 SpaceCounts enumerate(const SpaceContext& context, const SearchSpace& space, const StrategySink& sink) {
-  return Enumerator(context, space, sink).run();
+  SpaceCounts counts;
+  enumerate_range(context, space, first_strategy(context), {}, sink, counts);
+  return counts;
 }
 
 std::optional<Rejection> violation(const SpaceContext& context, const ParallelConfig& config) {

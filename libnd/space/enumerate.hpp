@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -26,6 +27,17 @@ using StrategySink = std::function<bool(const ParallelConfig&)>;
 /// Visits the legal strategies of `space` in the order of its values, first dimension outermost. Deterministic.
 /// What is no dimension (the context-parallel algorithm) comes from the run.
 SpaceCounts enumerate(const SpaceContext& context, const SearchSpace& space, const StrategySink& sink);
+
+/// The dimensions [first, last) of the order of enumeration.
+struct DimensionRange {
+  std::size_t first = 0, last = kDimensionCount;
+};
+/// Visits what `start` can be completed to within `range`; the dimensions before keep the values of `start`, those behind it
+/// theirs. Adds to `counts`; `legal` counts visits. False when the sink ended it.
+bool enumerate_range(const SpaceContext& context, const SearchSpace& space, const ParallelConfig& start, const DimensionRange& range,
+                     const StrategySink& sink, SpaceCounts& counts);
+/// Where every enumeration starts: no degree chosen, what is no dimension taken from the run.
+[[nodiscard]] ParallelConfig first_strategy(const SpaceContext& context);
 
 /// The first rule that `config` breaks.
 [[nodiscard]] std::optional<Rejection> violation(const SpaceContext& context, const ParallelConfig& config);

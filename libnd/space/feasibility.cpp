@@ -29,9 +29,9 @@ std::vector<std::int64_t> possible_values(const SpaceContext& context, Dimension
   std::set<std::int64_t> tried, possible;
   const auto candidates = [&]() -> std::vector<std::int64_t> {
     const auto& row = space::row_of(dimension);
-    if (!row.words[0].empty()) {
+    if (row.words != nullptr) {
       std::vector<std::int64_t> all;
-      for (std::size_t i = 0; i < row.words.size() && !row.words[i].empty(); ++i) all.push_back(static_cast<std::int64_t>(i));
+      for (std::size_t i = 0; i < row.words().size(); ++i) all.push_back(static_cast<std::int64_t>(i));
       return all;
     }
     if (dimension == Dimension::zero) return {0, 1, 2, 3};
@@ -53,7 +53,7 @@ std::vector<std::int64_t> possible_values(const SpaceContext& context, Dimension
 std::string nearest_values(const SpaceContext& context, Dimension dimension, std::int64_t wanted) {
   const auto possible = possible_values(context, dimension);
   if (possible.empty()) return {};
-  if (!space::row_of(dimension).words[0].empty()) {
+  if (space::row_of(dimension).words != nullptr) {
     std::string all;
     for (const auto value : possible) all += (all.empty() ? "" : ", ") + value_text(dimension, value);
     return "possible: " + all;

@@ -32,6 +32,7 @@ constexpr std::array<RejectionText, kRejectionCount> kTexts{{
      "sequence parallelism without tp, or off where the framework needs it"},
     {Rejection::sharding_conflict, "sharding_conflict", "op does not go with dp * cp or the ZeRO level"},
     {Rejection::out_of_memory, "out_of_memory", "does not fit in memory"},
+    {Rejection::equivalent, "equivalent", "costs exactly what a simpler strategy costs"},
 }};
 
 constexpr bool in_order() {

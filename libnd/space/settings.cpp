@@ -22,7 +22,7 @@ std::vector<std::string> known_dimensions() {
   return out;
 }
 
-bool is_word_dimension(const space::DimensionRow& row) { return !row.words[0].empty(); }
+bool is_word_dimension(const space::DimensionRow& row) { return row.words != nullptr; }
 
 enum class Relation { equal, least, most, not_equal };
 struct Condition {
@@ -96,9 +96,10 @@ Result<Dimension> parse_dimension(std::string_view text, const SourceRef& where)
 std::int64_t value_of(const ParallelConfig& config, Dimension dimension) { return row_of(dimension).get(config); }
 
 std::string value_text(Dimension dimension, std::int64_t value) {
-  const auto& words = row_of(dimension).words;
-  const auto index = static_cast<std::size_t>(value);
-  if (value >= 0 && index < words.size() && !words[index].empty()) return std::string(words[index]);
+  if (const auto words = row_of(dimension).words) {
+    const auto names = words();
+    if (value >= 0 && static_cast<std::size_t>(value) < names.size()) return std::string(names[static_cast<std::size_t>(value)]);
+  }
   return std::to_string(value);
 }
 
@@ -110,10 +111,10 @@ Result<std::int64_t> parse_value(Dimension dimension, std::string_view text, con
     if (const auto schedule = find_schedule(text)) return static_cast<std::int64_t>(*schedule);
   if (is_word_dimension(row)) {
     std::vector<std::string> words;
-    for (std::size_t i = 0; i < row.words.size() && !row.words[i].empty(); ++i) {
-      words.emplace_back(row.words[i]);
-      const bool same_number = number && *number == static_cast<std::int64_t>(i);
-      if (wanted == core::canonical_name(row.words[i]) || same_number) return static_cast<std::int64_t>(i);
+    for (const std::string_view name : row.words()) {
+      const auto position = static_cast<std::int64_t>(words.size());
+      words.emplace_back(name);
+      if (wanted == core::canonical_name(name) || number == position) return position;
     }
     if (dimension == Dimension::sequence_parallel && (wanted == "true" || wanted == "false"))
       return std::int64_t{wanted == "true" ? 1 : 0};

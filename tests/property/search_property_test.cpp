@@ -5,6 +5,9 @@
 #include <numeric>
 #include <random>
 #include <set>
+#include <span>
+#include <stop_token>
+#include <tuple>
 
 #include "nd/search.hpp"
 #include "search/memory_parts.hpp"
@@ -69,7 +72,7 @@ TEST_CASE("Candidates keep the identities of a strategy and fit") {
       CHECK_FALSE(first_violation(scenario, c));
       CHECK(candidate.memory.peak().reserved <= candidate.memory.budget);
       CHECK(candidate.memory.fit != Fit::no);
-      CHECK(candidate.time.step.value >= last);
+      CHECK(candidate.time.step.value >= last * (1 - 1e-9));  // closer ones are ties, which memory breaks
       last = candidate.time.step.value;
     }
     for (const auto& miss : result.near_misses) CHECK(miss.memory.peak().reserved > miss.memory.budget);
@@ -99,7 +102,8 @@ TEST_CASE("Every combination has one fate") {
     const auto stats = search_strategies(scenario, {}, options(1, true)).stats;
     const auto rejected = std::accumulate(stats.rejected.begin(), stats.rejected.end(), std::int64_t{0});
     CHECK(stats.enumerated == stats.priced + stats.pruned + rejected);
-    CHECK(stats.legal == stats.priced + stats.pruned + stats.rejected[static_cast<std::size_t>(Rejection::out_of_memory)]);
+    CHECK(stats.legal == stats.priced + stats.pruned + stats.rejected[static_cast<std::size_t>(Rejection::out_of_memory)] +
+                             stats.rejected[static_cast<std::size_t>(Rejection::equivalent)]);
     for (std::size_t i = 0; i < kRejectionCount; ++i) CHECK((stats.rejected[i] > 0) == stats.example[i].has_value());
   });
 }
@@ -123,7 +127,76 @@ TEST_CASE("The best of a bounded ranking are those of the whole one") {
     const auto top = search_strategies(scenario, {}, options(2, false));
     REQUIRE(top.ranking.size() == std::min<std::size_t>(30, all.ranking.size()));
     CHECK(std::equal(top.ranking.begin(), top.ranking.end(), all.ranking.begin(), same));
+    CHECK(all.exhaustive);
+    CHECK(all.stats.pruned == 0);
+    CHECK(all.stats.legal == top.stats.legal);
+    CHECK(all.stats.enumerated == top.stats.enumerated);
   });
+}
+
+TEST_CASE("What is pruned does not depend on the workers") {
+  for_requests([](const Scenario& scenario) {
+    const auto one = search_strategies(scenario, {}, options(1, false));
+    for (const int jobs : {2, 3, 8}) {
+      const auto many = search_strategies(scenario, {}, options(jobs, false));
+      CHECK(many.stats.pruned == one.stats.pruned);
+      CHECK(many.stats.rejected == one.stats.rejected);
+      CHECK(many.stats.example == one.stats.example);
+      CHECK(many.ranking == one.ranking);
+    }
+  });
+}
+
+TEST_CASE("No two ranked candidates of a pipeline cost the same") {
+  for_requests([](const Scenario& scenario) {
+    std::set<std::tuple<ParallelConfig, double, double>> seen;
+    for (const auto& candidate : search_strategies(scenario, {}, options(1, true)).ranking) {
+      ParallelConfig pipeline = candidate.config;
+      pipeline.zero = ZeroLevel::none;
+      pipeline.op = 1;
+      pipeline.recompute = Recompute::off;
+      CHECK(seen.insert({pipeline, candidate.step.value, candidate.peak.value}).second);
+    }
+  });
+}
+
+TEST_CASE("Shards merge to the unsharded search") {
+  for_requests([](const Scenario& scenario) {
+    for (const bool all : {false, true}) {
+      const auto whole = search_strategies(scenario, {}, options(2, all));
+      std::vector<SearchPartial> parts;
+      for (const std::int64_t index : {2, 0, 1}) {
+        auto part = options(2, all);
+        part.shard = {index, 3};
+        parts.push_back(search_shard(scenario, {}, part));
+      }
+      const auto merged = merge_shards(scenario, {}, options(1, all), parts);
+      REQUIRE(merged);
+      CHECK(merged->ranking == whole.ranking);
+      CHECK(merged->stats.enumerated == whole.stats.enumerated);
+      CHECK(merged->stats.pruned == whole.stats.pruned);
+      CHECK(merged->stats.rejected == whole.stats.rejected);
+      CHECK(merged->stats.example == whole.stats.example);
+      REQUIRE(merged->near_misses.size() == whole.near_misses.size());
+      for (std::size_t i = 0; i < whole.near_misses.size(); ++i) CHECK(merged->near_misses[i].config == whole.near_misses[i].config);
+      CHECK_FALSE(merge_shards(scenario, {}, options(1, all), std::span(parts).first(2)));
+      parts[0].shard.index = 1;
+      CHECK_FALSE(merge_shards(scenario, {}, options(1, all), parts));
+    }
+  });
+}
+
+TEST_CASE("A search that is stopped at once is marked and empty") {
+  std::mt19937 random(3);
+  const Scenario scenario = random_scenario(random);
+  std::stop_source source;
+  source.request_stop();
+  auto stopped = options(2, false);
+  stopped.stop = source.get_token();
+  const auto result = search_strategies(scenario, {}, stopped);
+  CHECK(result.end == SearchEnd::stopped);
+  CHECK(result.ranking.empty());
+  CHECK(result.stats.enumerated == std::accumulate(result.stats.rejected.begin(), result.stats.rejected.end(), result.stats.priced + result.stats.pruned));
 }
 
 TEST_CASE("Pricing with factors kept from other candidates is pricing afresh") {

@@ -156,6 +156,7 @@ constexpr FieldRule kDeviceRules[] = {
     {"reference_model.sustained", rate},
     {"reference_model.overlap", fraction},
     {"price_per_hour", number},
+    {"power_watts", number},
     {"remarks", texts},
 };
 
@@ -176,6 +177,7 @@ class DeviceBuilder {
     read_levels();
     read_host_link();
     if (const Field* price = map_.find("price_per_hour")) device_.price_per_hour = price->number;
+    if (const Field* power = map_.find("power_watts")) device_.power_watts = power->number;
     for (const auto& [path, field] : map_.fields) {
       if (field.source) device_.sources.emplace(path, *field.source);
     }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "space/enumerate.hpp"
+#include "space/groups.hpp"
 #include "support/scenarios.hpp"
 
 namespace nd {
@@ -108,6 +109,24 @@ void compare(const Scenario& scenario) {
   CHECK(counts.legal == static_cast<std::int64_t>(found.size()));
   CHECK(counts.enumerated == std::accumulate(counts.rejected.begin(), counts.rejected.end(), counts.legal));
   for (const auto& config : found) CHECK_FALSE(first_violation(scenario, config));
+  // The same set in groups, with the same counts.
+  space::GroupSpace groups(context, SearchSpace{});
+  std::set<ParallelConfig> grouped;
+  const auto group_counts = groups.visit([&grouped](const space::CandidateGroup& group) {
+    ParallelConfig config = group.head;
+    for (const auto& pipeline : group.pipelines->legal) {
+      space::CandidateGroup::choose(config, pipeline);
+      for (const auto& shards : group.shards->legal) {
+        space::CandidateGroup::choose(config, shards);
+        CHECK(grouped.insert(config).second);
+      }
+    }
+    return true;
+  });
+  CHECK(grouped == found);
+  CHECK(group_counts.legal == counts.legal);
+  CHECK(group_counts.enumerated == counts.enumerated);
+  CHECK(group_counts.rejected == counts.rejected);
 }
 
 }  // namespace

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The path of a candidate allocates nothing once its factors are there: operator new of this program counts.
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <new>
+
+#include "search/group_pricer.hpp"
+#include "support/scenarios.hpp"
+
+namespace {
+std::atomic<std::int64_t> allocations{0};
+}  // namespace
+
+// Aligned forms fall back on these through the default ones; nothing of the search is over-aligned.
+void* operator new(std::size_t size) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* const memory = std::malloc(size == 0 ? 1 : size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t /*size*/) noexcept { std::free(memory); }
+
+namespace nd::search {
+namespace {
+
+/// Allocations of pricing every group a second time, and members priced.
+struct Warm {
+  std::int64_t allocations = 0, members = 0, fitting = 0;
+};
+
+Warm price_twice(const Scenario& scenario) {
+  const space::SpaceContext context(scenario);
+  const SearchSpace everything;
+  space::GroupSpace groups(context, everything);
+  std::vector<space::CandidateGroup> all;
+  (void)groups.visit([&all](const space::CandidateGroup& group) {
+    all.push_back(group);
+    return true;
+  });
+  GroupPricer pricer(scenario, {.order = RankOrder{}, .keep = 20, .near_misses = 5, .pareto = false});
+  const auto price_all = [&] {
+    for (const auto& group : all) pricer.price(group, 1e300);
+  };
+  price_all();
+  Warm out;
+  const std::int64_t before = allocations.load();
+  price_all();
+  out.allocations = allocations.load() - before;
+  for (const auto& group : all) out.members += group.size();
+  out.fitting = pricer.tally().priced;
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("A warm search allocates nothing per candidate") {
+  REQUIRE(allocations.load() > 0);  // the counter counts
+  auto dense = testing::make_scenario(testing::llama_8b(), {.devices = 16, .global_batch = 48, .seq_length = 4096});
+  auto moe = testing::make_scenario(testing::small_moe(), {.devices = 12, .global_batch = 24, .seq_length = 1024});
+  moe.profile.can.style = DataParallelStyle::fsdp2;
+  moe.profile.can.uneven_layers = true;
+  for (const auto& scenario : {dense, moe}) {
+    const Warm warm = price_twice(scenario);
+    INFO(scenario.model.name << ": " << warm.members << " members, " << warm.fitting << " fits");
+    CHECK(warm.members > 1000);
+    CHECK(warm.fitting > 100);
+    CHECK(warm.allocations == 0);
+  }
+}
+
+}  // namespace nd::search
