@@ -9,7 +9,7 @@ namespace nd::memory {
 
 namespace {
 
-bool covers(std::span<const double> a, std::span<const double> b) {
+bool at_least_as_many(std::span<const double> a, std::span<const double> b) {
   return std::equal(a.begin(), a.end(), b.begin(), [](double x, double y) { return x >= y; });
 }
 
@@ -28,7 +28,7 @@ bool KeptFront::covers(const KeptFront& other) const {
   if (other.chunks_ != chunks_) return false;
   for (std::size_t n = 0; n < other.moments(); ++n) {
     bool covered = false;
-    for (std::size_t own = 0; own < moments() && !covered; ++own) covered = memory::covers(moment(own), other.moment(n));
+    for (std::size_t own = 0; own < moments() && !covered; ++own) covered = at_least_as_many(moment(own), other.moment(n));
     if (!covered) return false;
   }
   return true;
@@ -61,10 +61,10 @@ KeptFront::KeptFront(const ParallelConfig& config, int stage, std::size_t chunks
 
 void KeptFront::offer(std::span<const double> counts) {
   for (std::size_t n = 0; n < moments(); ++n)
-    if (covers(moment(n), counts)) return;
+    if (at_least_as_many(moment(n), counts)) return;
   std::size_t kept = 0;
   for (std::size_t n = 0; n < moments(); ++n) {
-    if (covers(counts, moment(n))) continue;
+    if (at_least_as_many(counts, moment(n))) continue;
     std::copy_n(counts_.begin() + static_cast<std::ptrdiff_t>(n * chunks_), chunks_, counts_.begin() + static_cast<std::ptrdiff_t>(kept * chunks_));
     ++kept;
   }

@@ -96,10 +96,10 @@ ExchangeSeconds exchange_seconds(const DataParallelPlan& plan, const Elements& e
 }
 
 PartSeconds step_exchange(const DataParallelPlan& plan, const Elements& elements, double backward_window, double forward_window) {
-  return step_exchange(plan, exchange_seconds(plan, elements), backward_window, forward_window);
+  return step_exchange_of(plan, exchange_seconds(plan, elements), backward_window, forward_window);
 }
 
-PartSeconds step_exchange(const DataParallelPlan& plan, const ExchangeSeconds& wanted, double backward_window, double forward_window) {
+PartSeconds step_exchange_of(const DataParallelPlan& plan, const ExchangeSeconds& wanted, double backward_window, double forward_window) {
   const TimeProfile& time = plan.scenario->profile.time;
   const double slowdown = plan.scenario->cluster.device.compute.overlap_slowdown;
   const bool gather_overlaps = time.overlap_gradient && time.overlap_gather && time.broadcast_per_rank_ms <= 0;

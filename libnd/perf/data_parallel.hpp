@@ -31,8 +31,8 @@ struct ExchangeSeconds {
 
 /// Once per step: gradients to DP_REDUCE, weights back to DP_COMM, exposed beyond what the last backward / the next first
 /// forward of the stage can hide. With parameter sharding only the all-reduce over copies of the shards is left. docs/cost_model_time.md#data-parallel
-[[nodiscard]] PartSeconds step_exchange(const DataParallelPlan& plan, const ExchangeSeconds& wanted, double backward_window,
-                                        double forward_window);
+[[nodiscard]] PartSeconds step_exchange_of(const DataParallelPlan& plan, const ExchangeSeconds& wanted, double backward_window,
+                                           double forward_window);
 [[nodiscard]] PartSeconds step_exchange(const DataParallelPlan& plan, const Elements& elements, double backward_window,
                                         double forward_window);
 

@@ -235,7 +235,7 @@ double TimeModel::tied_table_seconds(const ParallelConfig& config, const Groups&
 PartSeconds TimeModel::step_parts(const Groups& groups) {
   PartSeconds worst;
   for (const ChunkTime& time : stage_times_) {
-    PartSeconds parts = step_exchange(groups.data, exchange(groups, time.elements), time.seconds.backward, time.seconds.forward);
+    PartSeconds parts = step_exchange_of(groups.data, exchange(groups, time.elements), time.seconds.backward, time.seconds.forward);
     parts.at(TimePart::optimizer) = optimizer_seconds(groups.data, time.elements, rates_.memory);
     if (parts.total() > worst.total()) worst = parts;
   }
