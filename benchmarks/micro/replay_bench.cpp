@@ -6,6 +6,7 @@
 
 #include "layout/replay.hpp"
 #include "layout/schedules/table.hpp"
+#include "layout/step_length.hpp"
 
 namespace nd {
 namespace {
@@ -33,6 +34,27 @@ void replay_step(benchmark::State& state) {
   state.SetLabel(std::string(row.name));
 }
 BENCHMARK(replay_step)->DenseRange(0, 7)->Unit(benchmark::kMicrosecond);
+
+/// The same step's length alone, and its lower bound.
+void step_length(benchmark::State& state) {
+  const layout::ScheduleRow& row = layout::schedule_table()[static_cast<std::size_t>(state.range(0))];
+  const ScheduleShape shape = shape_for(row);
+  const auto times = times_for(row, shape);
+  layout::StepLength length;
+  for (auto _ : state) benchmark::DoNotOptimize(length.of(row, {.shape = shape, .times = times}));
+  state.SetLabel(std::string(row.name));
+}
+BENCHMARK(step_length)->DenseRange(0, 7)->Unit(benchmark::kMicrosecond);
+
+void step_lower_bound(benchmark::State& state) {
+  const layout::ScheduleRow& row = layout::schedule_table()[static_cast<std::size_t>(state.range(0))];
+  const ScheduleShape shape = shape_for(row);
+  const auto times = times_for(row, shape);
+  layout::StepLength length;
+  for (auto _ : state) benchmark::DoNotOptimize(length.at_least(row, {.shape = shape, .times = times}));
+  state.SetLabel(std::string(row.name));
+}
+BENCHMARK(step_lower_bound)->DenseRange(0, 7)->Unit(benchmark::kMicrosecond);
 
 /// Making and checking the lists of a shape.
 void build_lists(benchmark::State& state) {

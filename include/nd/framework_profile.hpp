@@ -15,6 +15,8 @@ namespace nd {
 enum class Dispatcher : std::uint8_t { all_gather, all_to_all, deduplicating };
 /// What the optimizer step allocates on top of the states.
 enum class OptimizerTemporary : std::uint8_t { none, largest_tensor, all_gradients };
+/// How layers that nobody assigns go to pipeline stages: evenly, or by the cost of blocks (docs/cost_model_pipeline.md#layouts).
+enum class LayerSplit : std::uint8_t { even, block_cost };
 /// What runs the gradient exchange and parameter gathers of the data-parallel group.
 enum class DataParallelStyle : std::uint8_t { megatron, fsdp, fsdp2, deepspeed, mindspore };
 
@@ -122,6 +124,8 @@ struct CapabilityProfile {
   std::string rank_order = "tp-cp-dp-pp";
   std::int64_t vocab_padding = 128;  ///< the table is padded to a multiple of this times tp
   std::string schedules = "1f1b, interleaved";  ///< pipeline schedules, names of the schedule table
+  bool micro_batch_group = false;  ///< the groups of the interleaved schedule may have another size than pp
+  LayerSplit layer_split = LayerSplit::even;
   bool interleaved_any_batches = false;  ///< interleaved also with micro-batches that are no multiple of pp
   friend bool operator==(const CapabilityProfile&, const CapabilityProfile&) = default;
 };
@@ -141,5 +145,6 @@ struct FrameworkProfile {
 [[nodiscard]] const char* to_text(Dispatcher dispatcher);
 [[nodiscard]] const char* to_text(OptimizerTemporary temporary);
 [[nodiscard]] const char* to_text(DataParallelStyle style);
+[[nodiscard]] const char* to_text(LayerSplit split);
 
 }  // namespace nd

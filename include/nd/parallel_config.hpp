@@ -30,8 +30,11 @@ struct ParallelConfig {
   Schedule schedule = Schedule::one_f_one_b;
   Recompute recompute = Recompute::off;
   CpAlgorithm cp_algorithm = CpAlgorithm::ring;
+  int micro_batch_group = 0;  ///< micro-batches per group of the interleaved schedule; 0 = pp, and without meaning elsewhere
   int seq_split = 1;  ///< parts a sequence is cut into along the pipeline (seq_1f1b)
 
+  /// Micro-batches per group of the interleaved schedule.
+  [[nodiscard]] int group_size() const { return micro_batch_group > 0 ? micro_batch_group : pp; }
   [[nodiscard]] std::int64_t devices() const { return std::int64_t{dp} * tp * pp * cp; }
   [[nodiscard]] std::int64_t global_batch() const { return std::int64_t{dp} * micro_batch_size * micro_batch_num; }
   /// Data-parallel replicas of an expert's weights: devices / (pp * ep * etp).

@@ -54,6 +54,7 @@ struct RunSpec {
   std::string framework, framework_version;
   std::vector<std::string> features;                ///< named feature sets of the framework profile that are switched on
   std::map<std::string, Origin> origins;            ///< by field name of this struct
+  std::optional<std::int64_t> micro_batch_group;    ///< micro-batches per group of the interleaved schedule (Megatron: per virtual stage)
   std::optional<std::int64_t> seq_split;            ///< parts a sequence is cut into along the pipeline (schedule seq_1f1b)
 
   friend bool operator==(const RunSpec&, const RunSpec&) = default;
@@ -64,6 +65,7 @@ struct ResolvedRun {
   ParallelConfig strategy;
   std::int64_t devices = 1, global_batch_size = 1, seq_length = 1;
   std::vector<std::vector<std::int64_t>> layers_per_chunk;  ///< empty = the framework's own split
+  LayerSplit layer_split = LayerSplit::even;                ///< how the framework splits
   std::vector<std::int64_t> full_recompute_layers, selective_recompute_layers;
   double capacity_factor = 1.0;   ///< expert tokens computed / mean load, padding included
   double expert_imbalance = 1.0;  ///< busiest rank / mean

@@ -32,6 +32,31 @@ std::vector<std::vector<std::int64_t>> even_split(std::int64_t layers, int pp, i
   return chunks;
 }
 
+/// Stages filled in order until each has its share of the whole cost; the head is the last block. nanotron cuts its pipelines so,
+/// with these costs of its blocks (models/llama.py, get_block_compute_costs): 4 h^2 + 3 h f of a layer, h V of the head, nothing for
+/// the table. A MoE layer counts what a token passes through.
+std::vector<std::vector<std::int64_t>> cost_split(const ResolvedModel& model, int pp) {
+  const auto h = static_cast<double>(model.hidden_size);
+  const auto layer_cost = [&](int kind) {
+    const FfnSpec& ffn = model.kinds[static_cast<std::size_t>(kind)].ffn;
+    const bool experts = ffn.kind == FfnKind::moe;
+    const std::int64_t width = experts ? ffn.experts_per_token * ffn.expert_width + ffn.shared_experts * ffn.shared_width : ffn.width;
+    return 4 * h * h + 3 * h * static_cast<double>(width);
+  };
+  double whole = h * static_cast<double>(model.vocab_size);
+  for (const int kind : model.layer_kind) whole += layer_cost(kind);
+  const double share = whole / pp;
+  std::vector<std::int64_t> stages(static_cast<std::size_t>(pp), 0);
+  std::size_t stage = 0;
+  double placed = 0;
+  for (const int kind : model.layer_kind) {
+    ++stages[stage];
+    placed += layer_cost(kind);
+    if (placed >= share * static_cast<double>(stage + 1) && stage + 1 < stages.size()) ++stage;
+  }
+  return {stages};
+}
+
 }  // namespace
 
 std::int64_t Chunk::layers() const { return std::accumulate(layers_by_kind.begin(), layers_by_kind.end(), std::int64_t{0}); }
@@ -39,10 +64,13 @@ std::int64_t Chunk::layers() const { return std::accumulate(layers_by_kind.begin
 StageLayout make_layout(const ResolvedModel& model, const ResolvedRun& run, const ParallelConfig& config) {
   const auto stated = run.layers_per_chunk.size() == static_cast<std::size_t>(config.vpp) &&
                       run.layers_per_chunk.front().size() == static_cast<std::size_t>(config.pp);
-  const auto counts = stated ? run.layers_per_chunk : even_split(model.layers(), config.pp, config.vpp);
+  const bool by_cost = !stated && run.layer_split == LayerSplit::block_cost && config.vpp == 1;
+  const auto counts = stated    ? run.layers_per_chunk
+                      : by_cost ? cost_split(model, config.pp)
+                                : even_split(model.layers(), config.pp, config.vpp);
 
   StageLayout layout;
-  layout.balanced = !stated && model.layers() % (std::int64_t{config.pp} * config.vpp) != 0;
+  layout.balanced = !stated && !by_cost && model.layers() % (std::int64_t{config.pp} * config.vpp) != 0;
   layout.stages.assign(static_cast<std::size_t>(config.pp), std::vector<Chunk>(static_cast<std::size_t>(config.vpp)));
   std::size_t next = 0;
   for (std::size_t c = 0; c < counts.size(); ++c) {
@@ -78,6 +106,24 @@ StageLayout make_layout(const ResolvedModel& model, const ResolvedRun& run, cons
     }
   }
   return layout;
+}
+
+StageLayout scheduled_layout(const ResolvedModel& model, const ResolvedRun& run, const ParallelConfig& config) {
+  StageLayout looped = make_layout(model, run, config);
+  const ScheduleRow& row = schedule_row(config.schedule);
+  const ScheduleShape shape = schedule_shape(config);
+  if (why_invalid(row, shape)) return looped;
+  StageLayout out;
+  out.balanced = looped.balanced;
+  out.stages.resize(looped.stages.size());
+  for (int stage = 0; stage < config.pp; ++stage) {
+    for (int chunk = 0; chunk < row.local_chunks(shape); ++chunk) {
+      const int place = row.position(shape, stage, chunk);
+      out.stages[static_cast<std::size_t>(stage)].push_back(
+          looped.stages[static_cast<std::size_t>(place % config.pp)][static_cast<std::size_t>(place / config.pp)]);
+    }
+  }
+  return out;
 }
 
 LayerShape layer_shape(const ResolvedRun& run, const ParallelConfig& config) {

@@ -26,9 +26,14 @@ struct StageLayout {
   bool balanced = false;  ///< layers do not divide evenly and the framework lays them out by cost
 };
 
-/// Layers to stages and chunks. Explicit run.layers_per_chunk when it matches the degrees; else the even split, the
-/// remainder going one each to the middle stages' first chunks (the ends carry table and head).
+/// Layers to stages and chunks, place by place: chunk c of stage s is place c * pp + s. Explicit run.layers_per_chunk when it matches
+/// the degrees; else run.layer_split: evenly, the remainder going one each to the middle stages' first chunks (the ends carry table
+/// and head), or by the cost of blocks where stages have one chunk. docs/cost_model_pipeline.md#layouts
 [[nodiscard]] StageLayout make_layout(const ResolvedModel& model, const ResolvedRun& run, const ParallelConfig& config);
+
+/// The same chunks where the schedule of `config` holds them: down and back, or both ways (then each twice). A shape that the schedule
+/// cannot run stays in a loop.
+[[nodiscard]] StageLayout scheduled_layout(const ResolvedModel& model, const ResolvedRun& run, const ParallelConfig& config);
 
 /// Shape factors of a candidate.
 [[nodiscard]] LayerShape layer_shape(const ResolvedRun& run, const ParallelConfig& config);

@@ -20,6 +20,7 @@ bool at_least_as_many(std::span<const double> a, std::span<const double> b) {
 int KeptFront::representative_batch(const ParallelConfig& config) {
   const layout::ScheduleRow& row = layout::schedule_row(config.schedule);
   if (config.schedule == Schedule::gpipe || layout::why_invalid(row, schedule_shape(config))) return config.micro_batch_num;
+  if (config.group_size() != config.pp) return config.micro_batch_num;  // groups of their own size
   const int rest = config.micro_batch_num % config.pp;
   return std::min(config.micro_batch_num, std::max(4, rest + 2) * config.pp + rest);
 }

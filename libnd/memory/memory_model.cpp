@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "layout/schedules/table.hpp"
 #include "memory/ledger_lines.hpp"
 
 namespace nd::memory {
@@ -12,24 +11,6 @@ namespace {
 
 /// Shapes kept at a time. Searches visit them in order, so that one that is dropped rarely comes back.
 constexpr std::size_t kMostShapes = 8192;
-
-/// Layouts number chunks place by place, stage by stage in a loop; a schedule may put them elsewhere, or twice.
-layout::StageLayout arrange(layout::StageLayout looped, const ParallelConfig& config) {
-  const layout::ScheduleRow& row = layout::schedule_row(config.schedule);
-  const ScheduleShape shape = schedule_shape(config);
-  if (layout::why_invalid(row, shape)) return looped;
-  layout::StageLayout out;
-  out.balanced = looped.balanced;
-  out.stages.resize(looped.stages.size());
-  for (int stage = 0; stage < config.pp; ++stage) {
-    for (int chunk = 0; chunk < row.local_chunks(shape); ++chunk) {
-      const int place = row.position(shape, stage, chunk);
-      out.stages[static_cast<std::size_t>(stage)].push_back(
-          looped.stages[static_cast<std::size_t>(place % config.pp)][static_cast<std::size_t>(place / config.pp)]);
-    }
-  }
-  return out;
-}
 
 }  // namespace
 
@@ -48,13 +29,14 @@ const layout::StageLayout& MemoryModel::stage_layout(const ParallelConfig& confi
   const LayoutKey key{.pp = config.pp, .vpp = config.vpp, .recompute = config.recompute, .schedule = config.schedule};
   const auto found = layouts_.find(key);
   if (found != layouts_.end()) return found->second;
-  return layouts_.emplace(key, arrange(layout::make_layout(scenario_.model, scenario_.run, config), config)).first->second;
+  return layouts_.emplace(key, layout::scheduled_layout(scenario_.model, scenario_.run, config)).first->second;
 }
 
 const std::vector<KeptFront>& MemoryModel::fronts(const ParallelConfig& config) {
   const FrontKey key{.pp = config.pp,
                      .vpp = config.vpp,
                      .micro_batch_num = KeptFront::representative_batch(config),
+                     .micro_batch_group = config.micro_batch_group,
                      .seq_split = config.seq_split,
                      .schedule = config.schedule};
   const auto found = fronts_.find(key);
@@ -69,6 +51,7 @@ const MemoryModel::Pipeline& MemoryModel::pipeline(const ParallelConfig& config)
   const PipelineKey key{.front = {.pp = config.pp,
                                   .vpp = config.vpp,
                                   .micro_batch_num = KeptFront::representative_batch(config),
+                                  .micro_batch_group = config.micro_batch_group,
                                   .seq_split = config.seq_split,
                                   .schedule = config.schedule},
                         .recompute = config.recompute};
@@ -103,7 +86,8 @@ void MemoryModel::move_to(const ParallelConfig& config) {
   const bool same_shape = same_degrees && last.micro_batch_size == config.micro_batch_size &&
                           last.sequence_parallel == config.sequence_parallel && last.cp_algorithm == config.cp_algorithm;
   const bool same_pipeline = same_shape && last.micro_batch_num == config.micro_batch_num && last.vpp == config.vpp &&
-                             last.schedule == config.schedule && last.seq_split == config.seq_split && last.recompute == config.recompute;
+                             last.schedule == config.schedule && last.seq_split == config.seq_split && last.micro_batch_group == config.micro_batch_group &&
+                             last.recompute == config.recompute;
   if (same_pipeline) return;
   if (!same_degrees) {
     shardings_.clear();

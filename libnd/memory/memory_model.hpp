@@ -51,7 +51,7 @@ class MemoryModel {
     friend auto operator<=>(const LayoutKey&, const LayoutKey&) = default;
   };
   struct FrontKey {
-    int pp = 1, vpp = 1, micro_batch_num = 1, seq_split = 1;
+    int pp = 1, vpp = 1, micro_batch_num = 1, micro_batch_group = 0, seq_split = 1;
     Schedule schedule = Schedule::one_f_one_b;
     friend auto operator<=>(const FrontKey&, const FrontKey&) = default;
   };

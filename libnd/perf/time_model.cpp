@@ -138,21 +138,13 @@ void TimeModel::FoldedLayout::add(const layout::Chunk& chunk) {
 const TimeModel::FoldedLayout& TimeModel::folded_layout(const ParallelConfig& config) {
   const LayoutKey key{{config.pp, config.vpp, static_cast<int>(config.recompute), static_cast<int>(config.schedule)}};
   if (const auto known = layouts_.find(key); known != layouts_.end()) return known->second;
-  const layout::StageLayout full = layout::make_layout(scenario_.model, scenario_.run, config);
-  const layout::ScheduleRow& row = layout::schedule_row(config.schedule);
-  const ScheduleShape shape = schedule_shape(config);
+  const layout::StageLayout full = layout::scheduled_layout(scenario_.model, scenario_.run, config);
   FoldedLayout folded;
   folded.balanced = full.balanced && scenario_.profile.time.balanced_layout;
-  folded.chunks_per_stage = row.local_chunks(shape);
-  folded.model_copies = row.model_copies;
-  for (int stage = 0; stage < config.pp; ++stage) {
-    for (int local = 0; local < folded.chunks_per_stage; ++local) {
-      // The layout goes round and round; the schedule may run down and back or both ways.
-      const int place = row.position(shape, stage, local);
-      const auto round = static_cast<std::size_t>(place / config.pp), holder = static_cast<std::size_t>(place % config.pp);
-      folded.add(full.stages[holder][round]);
-    }
-  }
+  folded.chunks_per_stage = static_cast<int>(full.stages.front().size());
+  folded.model_copies = layout::schedule_row(config.schedule).model_copies;
+  for (const auto& stage : full.stages)
+    for (const layout::Chunk& chunk : stage) folded.add(chunk);
   const auto v = static_cast<std::ptrdiff_t>(folded.chunks_per_stage);
   const auto chunks_of = [&](std::uint32_t stage) { return folded.chunk_of.begin() + static_cast<std::ptrdiff_t>(stage) * v; };
   for (std::uint32_t stage = 0; stage < static_cast<std::uint32_t>(config.pp); ++stage) {
@@ -272,7 +264,8 @@ void TimeModel::prepare(const ParallelConfig& config) {
                           last.ep == config.ep && last.etp == config.etp && last.micro_batch_size == config.micro_batch_size &&
                           last.sequence_parallel == config.sequence_parallel && last.cp_algorithm == config.cp_algorithm;
   const bool same_pipeline = same_shape && last.micro_batch_num == config.micro_batch_num && last.vpp == config.vpp &&
-                             last.schedule == config.schedule && last.seq_split == config.seq_split && last.recompute == config.recompute;
+                             last.schedule == config.schedule && last.seq_split == config.seq_split && last.micro_batch_group == config.micro_batch_group &&
+                             last.recompute == config.recompute;
   // Sharded weights are gathered within the passes; everything else about the sharding happens once per step.
   const bool within_passes = config.zero == ZeroLevel::parameters || last.zero == ZeroLevel::parameters;
   if (!at_) at_.emplace();

@@ -32,6 +32,7 @@ Json config_json(const ParallelConfig& config) {
               {"mb", config.micro_batch_num},
               {"gbs", config.global_batch()},
               {"schedule", to_text(config.schedule)},
+              {"micro_batch_group", config.schedule == Schedule::interleaved ? config.group_size() : 0},
               {"seq_split", config.seq_split},
               {"recompute", to_text(config.recompute)},
               {"cp_algorithm", to_text(config.cp_algorithm)}};

@@ -118,19 +118,6 @@ std::optional<CustomLayout> parse_custom_layout(std::string_view text, const Sta
   return out;
 }
 
-ChunkLayers split_by_cost(const StageGrid& grid, double layer_cost, double head_cost) {
-  ChunkLayers chunks(1, std::vector<std::int64_t>(static_cast<std::size_t>(grid.pp), 0));
-  const double share = (static_cast<double>(grid.layers) * layer_cost + head_cost) / static_cast<double>(grid.pp);
-  std::size_t stage = 0;
-  double placed = 0;
-  for (std::int64_t layer = 0; layer < grid.layers; ++layer) {
-    ++chunks[0][stage];
-    placed += layer_cost;
-    if (placed >= share * static_cast<double>(stage + 1) && stage + 1 < chunks[0].size()) ++stage;
-  }
-  return chunks;
-}
-
 std::vector<std::int64_t> stage_layers(const ChunkLayers& chunks, const StageGrid& grid) {
   std::vector<std::int64_t> out;
   if (chunks.empty()) {

@@ -38,9 +38,6 @@ struct CustomLayout {
 [[nodiscard]] std::optional<std::int64_t> layout_parts(std::string_view text);
 [[nodiscard]] std::optional<CustomLayout> parse_custom_layout(std::string_view text, const StageGrid& grid);
 
-/// Stages filled in order until each has its share of the whole cost; the head is the last block. nanotron cuts its pipelines so.
-[[nodiscard]] ChunkLayers split_by_cost(const StageGrid& grid, double layer_cost, double head_cost);
-
 /// Layers per stage under `chunks`, or the even split (empty when layers do not divide).
 [[nodiscard]] std::vector<std::int64_t> stage_layers(const ChunkLayers& chunks, const StageGrid& grid);
 

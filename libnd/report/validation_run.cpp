@@ -104,12 +104,6 @@ double adapter_elements(const ModelSpec& model, std::int64_t rank, const std::st
 }
 
 void read_layout(const RowSettings& settings, StageGrid& grid, MappedRow& out) {
-  if (setting_text(settings, "split") == "cost" && grid.pp > 1 && grid.vpp == 1) {
-    const double h = static_cast<double>(*out.model.hidden_size);
-    const double f = static_cast<double>(*out.model.intermediate_size);
-    // nanotron's own block costs: 4 h^2 + 3 h f of a layer, h V of the head; the table counts nothing.
-    out.run.layers_per_chunk = split_by_cost(grid, 4 * h * h + 3 * h * f, h * static_cast<double>(*out.model.vocab_size));
-  }
   if (const std::string text = setting_text(settings, "layer_list"); !text.empty()) {
     const auto list = parse_layer_list(text);
     const auto chunks = list ? chunks_from_list(*list, grid) : std::nullopt;
@@ -221,6 +215,7 @@ void read_features_of_run(const RowSettings& settings, MappedRow& out) {
                                    OptimizerKind::muon})
     if (optimizer == to_text(kind)) run.optimizer = kind;
   const std::string schedule = setting_text(settings, "schedule");
+  run.micro_batch_group = setting_integer(settings, "micro_batch_group");
   if (schedule == "gpipe") run.schedule = Schedule::gpipe;
   if (schedule == "1f1b") run.schedule = Schedule::one_f_one_b;
   if (!setting_flag(settings, "frozen_base").value_or(false)) return;

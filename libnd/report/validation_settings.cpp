@@ -10,7 +10,7 @@ namespace nd::report {
 const std::vector<std::string>& known_settings() {
   static const std::vector<std::string> kNames{
       // run
-      "etp", "vpp", "mbs", "sp", "zero", "op", "cp_algorithm", "schedule", "optimizer", "layer_list", "split", "noop_layers", "pipeline_layout",
+      "etp", "vpp", "mbs", "sp", "zero", "op", "cp_algorithm", "schedule", "optimizer", "micro_batch_group", "layer_list", "noop_layers", "pipeline_layout",
       "recompute", "recompute_block", "recompute_per_rank", "recompute_list", "selective_list", "flash_attention", "frozen_base", "lora_rank",
       "lora_targets", "base_weight_bytes", "param_bytes", "expert_imbalance", "capacity_factor", "node_gbit",
       // model

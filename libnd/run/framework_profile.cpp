@@ -119,6 +119,8 @@ const std::array kCapabilityProfileFields{
     ND_FIELD(CapabilityProfile, rank_order),
     ND_FIELD(CapabilityProfile, vocab_padding),
     ND_FIELD(CapabilityProfile, schedules),
+    ND_FIELD(CapabilityProfile, micro_batch_group),
+    ND_FIELD(CapabilityProfile, layer_split),
     ND_FIELD(CapabilityProfile, interleaved_any_batches),
 };
 
@@ -140,6 +142,11 @@ const char* to_text(Dispatcher dispatcher) {
 const char* to_text(OptimizerTemporary temporary) {
   constexpr std::array<const char*, 3> kText{"none", "largest_tensor", "all_gradients"};
   return kText.at(static_cast<std::size_t>(temporary));
+}
+
+const char* to_text(LayerSplit split) {
+  constexpr std::array<const char*, 2> kText{"even", "block_cost"};
+  return kText.at(static_cast<std::size_t>(split));
 }
 
 const char* to_text(DataParallelStyle style) {

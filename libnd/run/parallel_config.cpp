@@ -34,6 +34,7 @@ std::string to_text(const ParallelConfig& config) {
   degree("etp", config.etp);
   degree("vpp", config.vpp);
   degree("op", config.op);
+  if (config.group_size() != config.pp) degree("group", config.micro_batch_group);
   degree("seq_split", config.seq_split);
   if (config.sequence_parallel) out += " sp";
   out += " mbs" + std::to_string(config.micro_batch_size) + " mb" + std::to_string(config.micro_batch_num);

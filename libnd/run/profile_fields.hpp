@@ -16,7 +16,7 @@ template <class Section>
 struct ProfileField {
   std::string_view name;
   std::variant<double Section::*, bool Section::*, int Section::*, std::int64_t Section::*, std::string Section::*,
-               Dispatcher Section::*, OptimizerTemporary Section::*, DataParallelStyle Section::*>
+               Dispatcher Section::*, OptimizerTemporary Section::*, DataParallelStyle Section::*, LayerSplit Section::*>
       member;
 };
 

@@ -109,6 +109,7 @@ class Resolver {
     s.cp_algorithm = spec_.cp_algorithm.value_or(CpAlgorithm::ring);
     s.schedule = spec_.schedule.value_or(s.vpp > 1 ? Schedule::interleaved : Schedule::one_f_one_b);
     if (s.schedule == Schedule::interleaved && s.vpp == 1) s.schedule = Schedule::one_f_one_b;
+    if (s.pp == 1) s.schedule = Schedule::one_f_one_b;  // nothing to schedule: micro-batch after micro-batch
     if (s.schedule == Schedule::seq_1f1b) s.seq_split = static_cast<int>(std::clamp<std::int64_t>(spec_.seq_split.value_or(1), 1, run_.seq_length));
   }
 
@@ -189,6 +190,23 @@ class Resolver {
     run_.global_batch_size = *batch;
     s.micro_batch_size = static_cast<int>(mbs);
     s.micro_batch_num = static_cast<int>(mb);
+    micro_batch_group();
+  }
+
+  void micro_batch_group() {
+    auto& s = run_.strategy;
+    if (s.schedule != Schedule::interleaved) return;
+    if (!spec_.micro_batch_group || *spec_.micro_batch_group == s.pp) return;
+    const std::int64_t group = *spec_.micro_batch_group;
+    if (!profile_.can.micro_batch_group) {
+      problem("micro_batch_group", Errc::conflict, profile_.title + " runs groups of pp = " + std::to_string(s.pp) + " micro-batches only");
+    } else if (group < s.pp || group > s.micro_batch_num) {
+      problem("micro_batch_group", Errc::out_of_range,
+              "a group of " + std::to_string(group) + " micro-batches does not lie between pp = " + std::to_string(s.pp) + " and the " +
+                  std::to_string(s.micro_batch_num) + " micro-batches of a step");
+    } else {
+      s.micro_batch_group = static_cast<int>(group);
+    }
   }
 
   void sequence() {
@@ -201,6 +219,7 @@ class Resolver {
 
   void layers() {
     const auto& s = run_.strategy;
+    run_.layer_split = profile_.can.layer_split;
     run_.layers_per_chunk = spec_.layers_per_chunk;
     if (run_.layers_per_chunk.empty()) return;
     if (static_cast<int>(run_.layers_per_chunk.size()) != s.vpp) {

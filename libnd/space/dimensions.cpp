@@ -102,6 +102,7 @@ void schedule_domain(const SpaceContext& x, const ParallelConfig& c, Values& out
   out.push_back(static_cast<std::int64_t>(usual));
   ParallelConfig stated = c;
   stated.schedule = x.scenario.run.strategy.schedule;
+  stated.micro_batch_group = 0;  // the schedule's own
   stated.seq_split = stated.schedule == Schedule::seq_1f1b ? x.scenario.run.strategy.seq_split : 1;
   if (c.pp > 1 && stated.schedule != usual && !check_schedule(x, stated)) out.push_back(static_cast<std::int64_t>(stated.schedule));
 }

@@ -35,7 +35,7 @@ class Enumerator {
     if (choice.values.empty() || gives_way(row, choice)) row.domain(context_, config_, list);
     else list = choice.values;
     std::erase_if(list, [&choice](std::int64_t value) { return !choice.admits(value); });
-    if (row.info.id == Dimension::schedule && config_.pp == 1) keep_first_possible(row, list);
+    if (row.info.id == Dimension::schedule && config_.pp == 1) keep_plain(row, list);
     return list;
   }
 
@@ -53,23 +53,33 @@ class Enumerator {
     return scratch_.size() == 1;
   }
 
-  /// One stage runs the same passes in the same order whatever the schedule.
-  void keep_first_possible(const DimensionRow& row, std::vector<std::int64_t>& list) {
+  /// One stage runs micro-batch after micro-batch whatever the schedule is called: all that are possible are one.
+  void keep_plain(const DimensionRow& row, std::vector<std::int64_t>& list) {
     const std::int64_t before = row.get(config_);
-    for (const std::int64_t value : list) {
+    const auto possible = [&](std::int64_t value) {
       assign(row, value);
-      if (row.check(context_, config_)) continue;
-      list.assign(1, value);
-      break;
+      return !row.check(context_, config_);
+    };
+    const auto found = std::find_if(list.begin(), list.end(), possible);
+    if (found != list.end()) {
+      const std::int64_t first = *found, plain = static_cast<std::int64_t>(Schedule::one_f_one_b);
+      list.assign(1, possible(plain) ? plain : first);
     }
     assign(row, before);
   }
 
   void assign(const DimensionRow& row, std::int64_t value) {
     row.set(config_, value);
-    // Parts of a sequence exist in one schedule only; how many is no dimension but the run's.
-    if (row.info.id == Dimension::schedule)
-      config_.seq_split = config_.schedule == Schedule::seq_1f1b ? parts() : 1;
+    // Parts of a sequence and groups of micro-batches exist in one schedule each; how many is no dimension but the run's.
+    if (row.info.id != Dimension::schedule) return;
+    config_.seq_split = config_.schedule == Schedule::seq_1f1b ? parts() : 1;
+    config_.micro_batch_group = config_.schedule == Schedule::interleaved ? group() : 0;
+  }
+
+  /// The run's own where it can be, else pp, which 0 stands for.
+  [[nodiscard]] int group() const {
+    const int stated = context_.scenario.run.strategy.micro_batch_group;
+    return stated >= config_.pp && stated <= config_.micro_batch_num && stated != config_.pp ? stated : 0;
   }
 
   [[nodiscard]] int parts() const {

@@ -11,6 +11,10 @@ constexpr auto kHead = DimensionRange{.first = 0, .last = static_cast<std::size_
 constexpr auto kPipeline = DimensionRange{.first = kHead.last, .last = static_cast<std::size_t>(Dimension::zero)};
 constexpr auto kShard = DimensionRange{.first = kPipeline.last, .last = kDimensionCount};
 
+PipelineChoice pipeline_choice(const ParallelConfig& config) {
+  return {.vpp = config.vpp, .seq_split = config.seq_split, .micro_batch_group = config.micro_batch_group, .schedule = config.schedule};
+}
+
 /// Adds `times` the rejections of a list that `head` has in common.
 void add_rejected(const SpaceCounts& list, std::int64_t times, const ParallelConfig& head, SpaceCounts& sum) {
   for (std::size_t i = 0; i < kRejectionCount; ++i) {
@@ -19,7 +23,7 @@ void add_rejected(const SpaceCounts& list, std::int64_t times, const ParallelCon
     sum.enumerated += times * list.rejected[i];
     if (sum.example[i]) continue;
     ParallelConfig example = head;
-    CandidateGroup::choose(example, PipelineChoice{list.example[i]->vpp, list.example[i]->seq_split, list.example[i]->schedule});
+    CandidateGroup::choose(example, pipeline_choice(*list.example[i]));
     CandidateGroup::choose(example, ShardChoice{list.example[i]->op, list.example[i]->zero, list.example[i]->recompute});
     sum.example[i] = example;
   }
@@ -32,7 +36,7 @@ const ChoiceList<PipelineChoice>& GroupSpace::pipelines(const ParallelConfig& he
   auto& list = found->second;
   if (!fresh) return list;
   const auto add = [&list](const ParallelConfig& config) {
-    list.legal.push_back({config.vpp, config.seq_split, config.schedule});
+    list.legal.push_back(pipeline_choice(config));
     return true;
   };
   enumerate_range(context_, space_, head, kPipeline, add, list.counts);

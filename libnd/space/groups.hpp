@@ -14,7 +14,7 @@ namespace nd::space {
 
 /// What the dimensions from vpp to the schedule can be.
 struct PipelineChoice {
-  int vpp = 1, seq_split = 1;
+  int vpp = 1, seq_split = 1, micro_batch_group = 0;
   Schedule schedule = Schedule::one_f_one_b;
 };
 /// What the dimensions from the ZeRO level to recompute can be.
@@ -45,6 +45,7 @@ struct CandidateGroup {
   static void choose(ParallelConfig& config, const PipelineChoice& choice) {
     config.vpp = choice.vpp;
     config.seq_split = choice.seq_split;
+    config.micro_batch_group = choice.micro_batch_group;
     config.schedule = choice.schedule;
   }
   static void choose(ParallelConfig& config, const ShardChoice& choice) {

@@ -40,6 +40,9 @@ std::optional<DataParallelStyle> parse(const ConfigNode& node, DataParallelStyle
   using enum DataParallelStyle;
   return parse_enum(node, std::array{megatron, fsdp, fsdp2, deepspeed, mindspore}, hint);
 }
+std::optional<LayerSplit> parse(const ConfigNode& node, LayerSplit, std::string& hint) {
+  return parse_enum(node, std::array{LayerSplit::even, LayerSplit::block_cost}, hint);
+}
 std::optional<double> parse(const ConfigNode& node, double, std::string& hint) {
   hint = "a number that is not negative";
   const auto value = as_real(node);

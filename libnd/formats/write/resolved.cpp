@@ -83,6 +83,8 @@ class ReadBack {
     for (const auto& info : dimension_list())
       differ(std::string(info.name), value_text(info.id, value_of(wanted_, info.id)), value_text(info.id, value_of(read, info.id)));
     if (wanted_.cp > 1) differ("cp_algorithm", to_text(wanted_.cp_algorithm), to_text(read.cp_algorithm));
+    if (wanted_.schedule == Schedule::interleaved)
+      differ("micro_batch_group", std::to_string(wanted_.group_size()), std::to_string(read.group_size()));
     differ("seq_split", std::to_string(wanted_.seq_split), std::to_string(read.seq_split));
   }
 

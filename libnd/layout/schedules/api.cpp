@@ -27,8 +27,12 @@ double ReplayResult::bubble_fraction() const {
 }
 
 ScheduleShape schedule_shape(const ParallelConfig& config) {
-  return {
-      .stages = config.pp, .chunks = config.vpp, .micro_batches = config.micro_batch_num, .parts = config.seq_split};
+  const bool grouped = config.schedule == Schedule::interleaved && config.micro_batch_group != config.pp;
+  return {.stages = config.pp,
+          .chunks = config.vpp,
+          .micro_batches = config.micro_batch_num,
+          .parts = config.seq_split,
+          .group = grouped ? config.micro_batch_group : 0};
 }
 
 std::string_view schedule_title(Schedule schedule) { return layout::schedule_row(schedule).title; }

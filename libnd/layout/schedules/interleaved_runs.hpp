@@ -8,21 +8,28 @@
 
 namespace nd::layout::interleaved {
 
-// Groups of at least p micro-batches keep the loop full: a micro-batch is back at stage 0 after p chunk times. A number
-// of micro-batches that the group size does not divide is spread over as many groups as fit, larger ones first, because
-// the warm-up of all stages is cut for the first.
+// Groups of at least p micro-batches keep the loop full: a micro-batch is back at stage 0 after p chunk times. Megatron-LM makes
+// groups of the stated size and a smaller last one, which it refuses below p. A rest below p (mb not a multiple of p) is spread
+// over as many groups as fit, larger ones first, because the warm-up of all stages is cut for the first.
 class Groups {
  public:
   explicit Groups(const ScheduleShape& shape) {
-    const int wanted = shape.group > 0 ? shape.group : shape.stages;
+    const int wanted = shape.group > 0 ? shape.group : shape.stages, rest = shape.micro_batches % wanted;
     count_ = std::max(1, shape.micro_batches / wanted);
-    size_ = shape.micro_batches / count_;
-    larger_ = shape.micro_batches % count_;
+    if (rest == 0 || rest >= shape.stages) {
+      larger_ = count_;
+      size_ = wanted;
+      last_ = rest;
+    } else {
+      larger_ = shape.micro_batches % count_;
+      last_ = shape.micro_batches / count_;
+      size_ = last_ + 1;
+    }
   }
-  [[nodiscard]] int size(int group) const { return size_ + (group < larger_ ? 1 : 0); }
+  [[nodiscard]] int size(int group) const { return group < larger_ ? size_ : last_; }
 
  private:
-  int count_ = 1, size_ = 1, larger_ = 0;
+  int count_ = 1, larger_ = 1, size_ = 1, last_ = 0;
 };
 
 /// Forwards that the last stage runs ahead; each stage before it runs two more.

@@ -212,8 +212,9 @@ class Drawing {
   void receives() {
     std::string path;
     for (const TimedMessage& message : replay_.messages) {
-      const double width = (message.end - message.start).value * scale_;
-      fmt::format_to(std::back_inserter(path), "M{:.2f} {:.1f}h{:.2f}v3h{:.2f}z", x(message.start),
+      // A short one keeps a pixel to be seen by.
+      const double width = std::max(1.0, (message.end - message.start).value * scale_);
+      fmt::format_to(std::back_inserter(path), "M{:.2f} {:.1f}h{:.2f}v3h{:.2f}z", x(message.end) - width,
                      y(message.to) + kRow + 1, width, -width);
     }
     if (!path.empty()) put("<path fill=\"{}\" d=\"{}\"/>\n", kReceiveColour, path);

@@ -33,12 +33,6 @@ TEST_CASE("no-op layers are among the stated count", "[validation]") {
   CHECK_FALSE(nd::report::layout_with_noops({9, 3}, StageGrid{4, 2, 1}));  // there is no slot 9
 }
 
-TEST_CASE("pipelines cut by cost", "[validation]") {
-  // Llama 1B of nanotron: a layer costs 4 * 2048^2 + 3 * 2048 * 4096 = 41.9 M, the head 2048 * 50257 = 102.9 M, 138.7 M a stage.
-  CHECK(nd::report::split_by_cost(StageGrid{24, 8, 1}, 41943040.0, 102926336.0) == ChunkLayers{{4, 3, 3, 4, 3, 3, 4, 0}});
-  CHECK(nd::report::split_by_cost(StageGrid{4, 2, 1}, 1.0, 0.0) == ChunkLayers{{2, 2}});
-}
-
 TEST_CASE("Megatron's layout string", "[validation]") {
   // E and 3 layers, 6 chunks of 2, MTP and loss: 15 layers in 8 chunks, stage = chunk modulo 2.
   CHECK(nd::report::layout_parts("Et*3|(tt|)*6mL") == 8);

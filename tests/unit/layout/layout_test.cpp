@@ -43,6 +43,44 @@ TEST_CASE("a remainder goes to the middle stages first, the ends carry table and
   CHECK(nd::layout::make_layout(uniform_model(34), {}, config).balanced);
 }
 
+TEST_CASE("a trainer that cuts by the cost of blocks", "[layout]") {
+  // Llama 1B of nanotron: a layer costs 4 * 2048^2 + 3 * 2048 * 4096 = 41.9 M, the head 2048 * 50257 = 102.9 M, 138.7 M a stage.
+  auto model = uniform_model(24);
+  model.hidden_size = 2048;
+  model.vocab_size = 50257;
+  model.kinds[0].ffn.width = 4096;
+  nd::ResolvedRun run;
+  run.layer_split = nd::LayerSplit::block_cost;
+  const auto layout = nd::layout::make_layout(model, run, nd::ParallelConfig{.pp = 8});
+  CHECK(layers_of(layout) == std::vector<std::int64_t>{4, 3, 3, 4, 3, 3, 4, 0});
+  CHECK_FALSE(layout.balanced);
+  // No head to speak of: halves. What the run states goes first; several chunks are split evenly.
+  model.vocab_size = 0;
+  model.layer_kind.resize(4);
+  CHECK(layers_of(nd::layout::make_layout(model, run, nd::ParallelConfig{.pp = 2})) == std::vector<std::int64_t>{2, 2});
+  run.layers_per_chunk = {{1, 3}};
+  CHECK(layers_of(nd::layout::make_layout(model, run, nd::ParallelConfig{.pp = 2})) == std::vector<std::int64_t>{1, 3});
+}
+
+TEST_CASE("chunks go where the schedule holds them", "[layout]") {
+  nd::ResolvedRun run;
+  run.layers_per_chunk = {{1, 2, 3, 4}, {5, 6, 7, 8}};
+  const auto counts = [&](nd::Schedule schedule, int vpp) {
+    const nd::ParallelConfig config{.pp = 4, .vpp = vpp, .micro_batch_num = 8, .schedule = schedule};
+    std::vector<std::vector<std::int64_t>> out;
+    for (const auto& stage : nd::layout::scheduled_layout(uniform_model(vpp == 1 ? 10 : 36), run, config).stages) {
+      out.emplace_back();
+      for (const auto& chunk : stage) out.back().push_back(chunk.layers());
+    }
+    return out;
+  };
+  using Counts = std::vector<std::vector<std::int64_t>>;
+  CHECK(counts(nd::Schedule::interleaved, 2) == Counts{{1, 5}, {2, 6}, {3, 7}, {4, 8}});
+  CHECK(counts(nd::Schedule::zb_v, 2) == Counts{{1, 8}, {2, 7}, {3, 6}, {4, 5}});  // down and back
+  run.layers_per_chunk = {{1, 2, 3, 4}};
+  CHECK(counts(nd::Schedule::dualpipe, 1) == Counts{{1, 4}, {2, 3}, {3, 2}, {4, 1}});  // both ways
+}
+
 TEST_CASE("every layer has exactly one place", "[layout]") {
   for (int layers : {1, 7, 31, 61, 126})
     for (int pp = 1; pp <= std::min(layers, 16); ++pp)

@@ -128,7 +128,7 @@ TEST_CASE("no order with whole backwards and 1F1B's memory beats 1F1B", "[layout
 
 TEST_CASE("no order with split backwards and ZB-H1's memory beats ZB-H1 for F = B = W", "[layout][replay]") {
   for (int p = 1; p <= 3; ++p)
-    for (int m = p; m <= 4; ++m) {
+    for (int m = 1; m <= 4; ++m) {
       const Tiny tiny = with_limits(Schedule::zb_h1, {p, m, 1, 1, 1});
       INFO("p " << p << " m " << m);
       CHECK(Search(tiny).shortest() == replayed(Schedule::zb_h1, tiny));

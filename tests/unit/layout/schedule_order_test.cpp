@@ -34,6 +34,11 @@ TEST_CASE("pass lists of small pipelines, as drawn in their papers", "[layout][s
   // Seven make groups of 4 and 3.
   CHECK(names(Schedule::interleaved, {3, 2, 7, 1, 0}, 2)
             .rfind("F1.1 F2.1 F3.1 F4.1 F1.2 B1.2 F2.2 B2.2 F3.2 B3.2 F4.2 B4.2 F5.1 B1.1", 0) == 0);
+  // A stated group of 4 (Megatron-LM): 4, then the rest of 3, which p does not exceed; (v - 1) 4 ahead on the last stage.
+  CHECK(names(Schedule::interleaved, {3, 2, 7, 1, 4}, 2)
+            .rfind("F1.1 F2.1 F3.1 F4.1 F1.2 B1.2 F2.2 B2.2 F3.2 B3.2 F4.2 B4.2 F5.1 B1.1 F6.1 B2.1 F7.1 B3.1 F5.2 B4.1", 0) == 0);
+  // 8 micro-batches in groups of 6 would leave 2 < p: one group of 8.
+  CHECK(names(Schedule::interleaved, {3, 2, 8, 1, 6}, 2).rfind("F1.1 F2.1 F3.1 F4.1 F5.1 F6.1 F7.1 F8.1 F1.2 B1.2", 0) == 0);
   // ZB-H1, figure 2 of Qi et al.: the last stage keeps p - 1 weight gradients for the end.
   CHECK(names(Schedule::zb_h1, {3, 1, 4, 1, 0}, 0) == "F1 F2 F3 Bi1 W1 F4 Bi2 W2 Bi3 W3 Bi4 W4");
   CHECK(names(Schedule::zb_h1, {3, 1, 4, 1, 0}, 2) == "F1 Bi1 F2 Bi2 F3 Bi3 W1 F4 Bi4 W2 W3 W4");
@@ -108,35 +113,42 @@ TEST_CASE("what a stage holds: the rows' closed forms equal the count over the l
   }
 }
 
-TEST_CASE("what a stage holds equals the published counts", "[layout][schedule]") {
+TEST_CASE("what a stage holds equals the published counts, p 2 to 16 and m p to 64", "[layout][schedule]") {
   PassLists lists;
-  const auto held = [&](Schedule schedule, const ScheduleShape& shape, int stage) {
+  int wrong = 0, shapes = 0;
+  const auto check = [&](Schedule schedule, const ScheduleShape& shape, const auto& published) {
     REQUIRE(lists.build(nd::layout::schedule_row(schedule), shape) == nd::ReplayStatus::done);
-    return lists.held(stage);
+    for (int i = 0; i < shape.stages; ++i) wrong += !published(i, lists.held(i));
+    ++shapes;
   };
-  for (const int p : {2, 4, 8, 16})
-    for (int i = 0; i < p; ++i) {
-      const int m = 4 * p;
-      CHECK(held(Schedule::gpipe, {p, 1, m, 1, 0}, i).activations == m);
-      CHECK(held(Schedule::one_f_one_b, {p, 1, m, 1, 0}, i).activations == p - i);
-      // Korthikanti et al. 2022: 2(p - i - 1) + (v - 1) p + 1 chunks
-      CHECK(held(Schedule::interleaved, {p, 3, m, 1, 0}, i).activations == 2 * (p - i - 1) + 2 * p + 1);
-      // a group size of 2p: 2(p - i - 1) + (v - 1) 2p + 1
-      CHECK(held(Schedule::interleaved, {p, 3, m, 1, 2 * p}, i).activations == 2 * (p - i - 1) + 4 * p + 1);
-      // Qi et al. 2023, section 2.2: (p - i) M_B + i M_W (0-based), so p in all as 1F1B's first stage. Between the
-      // input and the weight half of the same micro-batch one deferred gradient more is there and one activation less.
-      const auto zb = held(Schedule::zb_h1, {p, 1, m, 1, 0}, i);
-      CHECK(zb.activations == p - i);
-      CHECK(zb.deferred == i + 1);
-      CHECK(zb.together == p);
-      // ZB-V: p M_B with half-sized chunks
-      CHECK(held(Schedule::zb_v, {p, 2, m, 1, 0}, i).together == 2 * p);
-      // DualPipe repository: PP + 1; DualPipeV has PP/2 devices, so 2p + 1 chunks
-      CHECK(held(Schedule::dualpipe, {p, 1, m, 1, 0}, i).activations == p + 1);
-      CHECK(held(Schedule::dualpipe_v, {p, 2, m, 1, 0}, i).activations == 2 * p + 1);
-      // Seq1F1B: p - i - 2 + n ahead and the one in work, each 1 / n of a micro-batch
-      CHECK(held(Schedule::seq_1f1b, {p, 1, m, 4, 0}, i).activations == Approx((p - i - 1 + 4) / 4.0).epsilon(1e-15));
+  using Held = const nd::HeldPeak&;
+  for (int p = 2; p <= 16; ++p)
+    for (int m = p; m <= 64; ++m) {
+      check(Schedule::gpipe, {p, 1, m, 1, 0}, [m](int, Held held) { return held.activations == m; });
+      check(Schedule::one_f_one_b, {p, 1, m, 1, 0}, [p](int i, Held held) { return held.activations == p - i; });
+      // Qi et al. 2023, section 2.2: (p - i) M_B + i M_W (0-based), so p in all as 1F1B's first stage. Between the input and the
+      // weight half of the same micro-batch one deferred gradient more is there and one activation less.
+      check(Schedule::zb_h1, {p, 1, m, 1, 0}, [p](int i, Held held) { return held == nd::HeldPeak{p - i + 0.0, i + 1.0, p + 0.0}; });
+      // Korthikanti et al. 2022: 2(p - i - 1) + (v - 1) p + 1 chunks, at most all; where p does not divide m groups are larger.
+      for (const int v : {2, 3, 4})
+        if (m % p == 0)
+          check(Schedule::interleaved, {p, v, m, 1, 0},
+                [=](int i, Held held) { return held.activations == std::min(2 * (p - i - 1) + (v - 1) * p + 1, v * m); });
+      // Groups of 2p: 2(p - i - 1) + (v - 1) 2p + 1.
+      if (m % (2 * p) == 0)
+        check(Schedule::interleaved, {p, 3, m, 1, 2 * p},
+              [=](int i, Held held) { return held.activations == std::min(2 * (p - i - 1) + 4 * p + 1, 3 * m); });
+      // ZB-V: p M_B with half-sized chunks.
+      if (m >= 2 * p - 1) check(Schedule::zb_v, {p, 2, m, 1, 0}, [p](int, Held held) { return held.together == 2 * p; });
+      // DualPipe repository: PP + 1; DualPipeV has PP/2 devices, so 2p + 1 chunks.
+      if (m >= 2 * p && m % 2 == 0 && p % 2 == 0)
+        check(Schedule::dualpipe, {p, 1, m, 1, 0}, [p](int, Held held) { return held.activations == p + 1; });
+      if (m >= 2 * p) check(Schedule::dualpipe_v, {p, 2, m, 1, 0}, [p](int, Held held) { return held.activations == 2 * p + 1; });
+      // Seq1F1B: p - i - 2 + n ahead and the one in work, each 1 / n of a micro-batch.
+      check(Schedule::seq_1f1b, {p, 1, m, 4, 0}, [p](int i, Held held) { return held.activations == (p - i - 1 + 4) / 4.0; });
     }
+  CHECK(wrong == 0);
+  CHECK(shapes > 4 * 840);  // sum over p of 65 - p, four schedules everywhere
 }
 
 TEST_CASE("the instant that holds most bytes weighs chunks by their size", "[layout][schedule]") {

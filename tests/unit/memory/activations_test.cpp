@@ -125,7 +125,9 @@ TEST_CASE("Kept chunks equal the walk over the whole pass list, for every schedu
     for (const int p : {1, 2, 3, 4, 6, 8}) {
       for (const int v : {1, 2, 3}) {
         for (const int m : {1, 2, 4, 7, 8, 11, 16, 24, 37, 64}) {
-          const ParallelConfig config{.pp = p, .vpp = v, .micro_batch_num = m, .schedule = schedule};
+          // Every other batch in groups of p + 1.
+          const int group = schedule == Schedule::interleaved && m % 2 == 1 && m > p ? p + 1 : 0;
+          const ParallelConfig config{.pp = p, .vpp = v, .micro_batch_num = m, .schedule = schedule, .micro_batch_group = group};
           const auto& row = layout::schedule_row(schedule);
           const ScheduleShape shape = schedule_shape(config);
           if (layout::why_invalid(row, shape)) continue;

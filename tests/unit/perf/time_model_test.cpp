@@ -61,8 +61,11 @@ TEST_CASE("a model that has seen much prices exactly as a fresh one", "[perf][ti
   TimeBreakdown shared;
   for (int pass = 0; pass < 2; ++pass) {
     for (const ParallelConfig& config : candidates()) {
+      const Seconds bound = model.at_least(config);
       model.estimate(config, shared);
       const TimeBreakdown fresh = estimate_time(scenario, config);
+      CHECK(bound <= fresh.step);
+      CHECK(bound.value >= 0.7 * fresh.step.value);
       CHECK(shared.step == fresh.step);
       CHECK(shared.exposed == fresh.exposed);
       CHECK(shared.hidden == fresh.hidden);
@@ -75,9 +78,15 @@ TEST_CASE("pricing allocates nothing once shapes, degrees and layouts are known"
   const std::vector<ParallelConfig> all = candidates();
   perf::TimeModel model(scenario);
   TimeBreakdown time;
-  for (const ParallelConfig& config : all) model.estimate(config, time);
+  for (const ParallelConfig& config : all) {
+    (void)model.at_least(config);
+    model.estimate(config, time);
+  }
   const std::size_t before = allocations;
-  for (const ParallelConfig& config : all) model.estimate(config, time);
+  for (const ParallelConfig& config : all) {
+    (void)model.at_least(config);
+    model.estimate(config, time);
+  }
   CHECK(allocations - before == 0);
 }
 

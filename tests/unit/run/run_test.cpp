@@ -110,6 +110,46 @@ TEST_CASE("a stated layout must hold the model's layers", "[run]") {
   CHECK(first_problem(spec, dense(8)) == "error: layers_per_chunk: the layout has 3 entries for 4 stages");
 }
 
+TEST_CASE("groups of the interleaved schedule", "[run]") {
+  nd::RunSpec spec;
+  spec.devices = 16;
+  spec.pp = 4;
+  spec.vpp = 2;
+  spec.micro_batch_num = 16;
+  nd::FrameworkProfile profile;
+  profile.title = "Trainer";
+  profile.can.micro_batch_group = true;
+  const auto group = [&](std::int64_t stated) {
+    spec.micro_batch_group = stated;
+    const auto run = resolve_run(spec, dense(), profile);
+    return run ? "pp" + std::to_string(run->strategy.pp) + " group" + std::to_string(run->strategy.group_size())
+               : to_text(run.error().diagnostics.front());
+  };
+  CHECK(group(4) == "pp4 group4");
+  CHECK(group(8) == "pp4 group8");
+  CHECK(group(3) == "error: micro_batch_group: a group of 3 micro-batches does not lie between pp = 4 and the 16 micro-batches of a step");
+  CHECK(group(17) == "error: micro_batch_group: a group of 17 micro-batches does not lie between pp = 4 and the 16 micro-batches of a step");
+  profile.can.micro_batch_group = false;
+  CHECK(group(4) == "pp4 group4");
+  CHECK(group(8) == "error: micro_batch_group: Trainer runs groups of pp = 4 micro-batches only");
+  spec.vpp = 1;  // no groups without chunks: the statement has no effect there
+  CHECK(group(8) == "pp4 group4");
+}
+
+TEST_CASE("one stage has no schedule of its own; the framework's split comes along", "[run]") {
+  nd::RunSpec spec;
+  spec.devices = 8;
+  spec.schedule = nd::Schedule::zb_h1;
+  nd::FrameworkProfile profile;
+  profile.can.layer_split = nd::LayerSplit::block_cost;
+  const auto one = resolve_run(spec, dense(), profile);
+  REQUIRE(one.has_value());
+  CHECK(one->strategy.schedule == nd::Schedule::one_f_one_b);
+  CHECK(one->layer_split == nd::LayerSplit::block_cost);
+  spec.pp = 2;
+  CHECK(resolve_run(spec, dense(), profile)->strategy.schedule == nd::Schedule::zb_h1);
+}
+
 TEST_CASE("what the run states replaces the framework's habit", "[run]") {
   nd::RunSpec spec;
   spec.param_bytes = 4.0;

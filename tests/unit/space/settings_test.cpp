@@ -101,13 +101,48 @@ TEST_CASE("A pinned value stays where it can and gives way where it cannot") {
     with_sp = with_sp || c.sequence_parallel;
     without_tp = without_tp || c.tp == 1;
     CHECK(c.sequence_parallel == (c.tp > 1));
-    CHECK((c.vpp == 1) == (c.schedule == Schedule::zb_h1));
+    // One stage has no schedule: it is called by the plain one.
+    CHECK(c.schedule == (c.pp == 1 ? Schedule::one_f_one_b : c.vpp == 1 ? Schedule::zb_h1 : Schedule::interleaved));
     return true;
   });
   CHECK(zero_bubble);
   CHECK(interleaved);
   CHECK(with_sp);
   CHECK(without_tp);
+}
+
+TEST_CASE("One stage runs by one schedule, whichever are asked for") {
+  auto scenario = testing::make_scenario(testing::small_dense(), {.devices = 8, .global_batch = 16, .seq_length = 64});
+  scenario.profile.can.schedules = "gpipe, 1f1b, interleaved, zb_h1, dualpipe";
+  SearchSpace space;
+  space.of(Dimension::schedule).values = {static_cast<std::int64_t>(Schedule::gpipe), static_cast<std::int64_t>(Schedule::zb_h1)};
+  int single = 0, pipelines = 0;
+  space::enumerate(space::SpaceContext(scenario), space, [&](const ParallelConfig& c) {
+    if (c.pp == 1) {
+      ++single;
+      CHECK(c.schedule == Schedule::one_f_one_b);
+    } else {
+      ++pipelines;
+      CHECK((c.schedule == Schedule::gpipe || c.schedule == Schedule::zb_h1));
+    }
+    return true;
+  });
+  CHECK(single > 0);
+  CHECK(pipelines > 0);
+}
+
+TEST_CASE("The run's micro-batch group goes where it can, elsewhere groups are pp") {
+  auto scenario = testing::make_scenario(testing::small_dense(), {.devices = 8, .global_batch = 32, .seq_length = 64});
+  scenario.run.strategy.micro_batch_group = 4;
+  int stated = 0, usual = 0;
+  space::enumerate(space::SpaceContext(scenario), {}, [&](const ParallelConfig& c) {
+    const bool possible = c.schedule == Schedule::interleaved && c.pp < 4 && c.micro_batch_num >= 4;
+    CHECK(c.micro_batch_group == (possible ? 4 : 0));
+    (possible ? stated : usual) += 1;
+    return true;
+  });
+  CHECK(stated > 0);
+  CHECK(usual > 0);
 }
 
 }  // namespace nd
