@@ -9,6 +9,7 @@
 #include "formats/model_fields.hpp"
 #include "nd/run_spec.hpp"
 #include "nd/scenario.hpp"
+#include "nd/schedule.hpp"
 
 namespace nd::report {
 namespace {
@@ -182,6 +183,7 @@ std::string RowPricer::resolve(const MappedRow& mapped, Scenario& scenario, Vali
   scenario.model = *model;
   const auto run = resolve_run(mapped.run, scenario.model, scenario.profile);
   if (!run) return "strategy: " + first_message(run.error());
+  if (const auto why = why_invalid(run->strategy.schedule, schedule_shape(run->strategy))) return "strategy: " + std::string(*why);
   scenario.run = *run;
   return {};
 }

@@ -109,6 +109,7 @@ class Resolver {
     s.cp_algorithm = spec_.cp_algorithm.value_or(CpAlgorithm::ring);
     s.schedule = spec_.schedule.value_or(s.vpp > 1 ? Schedule::interleaved : Schedule::one_f_one_b);
     if (s.schedule == Schedule::interleaved && s.vpp == 1) s.schedule = Schedule::one_f_one_b;
+    if (s.schedule == Schedule::one_f_one_b && s.vpp > 1) s.schedule = Schedule::interleaved;  // what 1F1B with chunks is called
     if (s.pp == 1) s.schedule = Schedule::one_f_one_b;  // nothing to schedule: micro-batch after micro-batch
     if (s.schedule == Schedule::seq_1f1b) s.seq_split = static_cast<int>(std::clamp<std::int64_t>(spec_.seq_split.value_or(1), 1, run_.seq_length));
   }

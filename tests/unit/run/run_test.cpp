@@ -148,6 +148,11 @@ TEST_CASE("one stage has no schedule of its own; the framework's split comes alo
   CHECK(one->layer_split == nd::LayerSplit::block_cost);
   spec.pp = 2;
   CHECK(resolve_run(spec, dense(), profile)->strategy.schedule == nd::Schedule::zb_h1);
+  spec.schedule = nd::Schedule::one_f_one_b;
+  CHECK(resolve_run(spec, dense(), profile)->strategy.schedule == nd::Schedule::one_f_one_b);
+  spec.vpp = 2;  // 1F1B with chunks is the interleaved one
+  spec.micro_batch_num = 4;
+  CHECK(resolve_run(spec, dense(), profile)->strategy.schedule == nd::Schedule::interleaved);
 }
 
 TEST_CASE("what the run states replaces the framework's habit", "[run]") {
