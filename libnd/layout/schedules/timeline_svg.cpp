@@ -16,7 +16,7 @@ namespace nd {
 namespace {
 
 // Pixels.
-constexpr double kLeft = 78, kRight = 170, kTop = 92, kRow = 26, kGap = 8, kAxis = 46;
+constexpr double kLeft = 78, kRight = 170, kTop = 92, kRow = 26, kGap = 8, kAxis = 46, kLegendLine = 18;
 constexpr double kNarrowestPlot = 900, kWidestPlot = 2600, kWantedBlock = 12;
 constexpr double kDigit = 6.2, kLabelHeight = 4;  // width of a digit and half height of capitals at 11 px
 
@@ -96,11 +96,15 @@ class Drawing {
         std::clamp(static_cast<double>(most) *
                        (kWantedBlock + kDigit * static_cast<double>(std::to_string(replay.shape.micro_batches).size())),
                    kNarrowestPlot, kWidestPlot);
-    bottom_ = kTop + static_cast<double>(replay.stages.size()) * (kRow + kGap);
     scale_ = replay.makespan.value > 0 ? plot_ / replay.makespan.value : 0;
   }
 
   std::string draw(std::string_view title) {
+    legend();
+    const std::string legend_lines = std::move(out_);
+    out_.clear();
+    top_ = kTop + legend_down_;
+    bottom_ = top_ + static_cast<double>(replay_.stages.size()) * (kRow + kGap);
     const double width = kLeft + plot_ + kRight, height = bottom_ + kAxis;
     put("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0f} {:.0f}\" width=\"{:.0f}\" height=\"{:.0f}\" "
         "role=\"img\" "
@@ -108,7 +112,7 @@ class Drawing {
         width, height, width, height, kInk);
     put("<title>{}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n", escaped(title));
     heading(title);
-    legend();
+    out_ += legend_lines;
     rows();
     passes();
     receives();
@@ -123,7 +127,7 @@ class Drawing {
     fmt::format_to(std::back_inserter(out_), format, std::forward<Arguments>(arguments)...);
   }
   [[nodiscard]] double x(Seconds time) const { return kLeft + time.value * scale_; }
-  [[nodiscard]] static double y(int stage) { return kTop + stage * (kRow + kGap); }
+  [[nodiscard]] double y(int stage) const { return top_ + stage * (kRow + kGap); }
 
   void heading(std::string_view title) {
     const TimeUnit unit = unit_for(replay_.makespan.value);
@@ -135,11 +139,19 @@ class Drawing {
         100 * replay_.bubble_fraction());
   }
 
+  /// Entries that belong together go to the next line together when they do not fit.
+  void make_room(double& at, double width) {
+    if (at <= 12 || at + width <= kLeft + plot_ + kRight) return;
+    at = 12;
+    legend_down_ += kLegendLine;
+  }
+  [[nodiscard]] static double entry_width(std::string_view text) { return 19 + kDigit * static_cast<double>(text.size()) + 16; }
   void legend_entry(double& at, std::string_view colour, std::string_view text) {
-    put("<rect x=\"{:.1f}\" y=\"52\" width=\"14\" height=\"12\" fill=\"{}\" stroke=\"#b9bfca\" stroke-width=\"0.5\"/>"
-        "<text x=\"{:.1f}\" y=\"62\">{}</text>\n",
-        at, colour, at + 19, text);
-    at += 19 + kDigit * static_cast<double>(text.size()) + 16;
+    make_room(at, entry_width(text));
+    put("<rect x=\"{:.1f}\" y=\"{:.0f}\" width=\"14\" height=\"12\" fill=\"{}\" stroke=\"#b9bfca\" stroke-width=\"0.5\"/>"
+        "<text x=\"{:.1f}\" y=\"{:.0f}\">{}</text>\n",
+        at, 52 + legend_down_, colour, at + 19, 62 + legend_down_, text);
+    at += entry_width(text);
   }
   void legend() {
     double at = 12;
@@ -149,13 +161,17 @@ class Drawing {
     if (!replay_.messages.empty()) legend_entry(at, kReceiveColour, "receiving");
     legend_entry(at, kIdleColour, "waiting");
     if (joined_) {
-      put("<rect x=\"{:.1f}\" y=\"52\" width=\"14\" height=\"12\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.2\"/>",
-          at, kInk);
-      legend_entry(at, "none", "forward and backward overlapped");
+      constexpr std::string_view kText = "forward and backward overlapped";
+      make_room(at, entry_width(kText));
+      put("<rect x=\"{:.1f}\" y=\"{:.0f}\" width=\"14\" height=\"12\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.2\"/>",
+          at, 52 + legend_down_, kInk);
+      legend_entry(at, "none", kText);
     }
     if (chunks_ > 1) {
-      put("<text x=\"{:.1f}\" y=\"62\">model chunk, dark to light:</text>\n", at);
-      at += 158;
+      constexpr double kHeading = 158;
+      make_room(at, kHeading + chunks_ * entry_width("1"));
+      put("<text x=\"{:.1f}\" y=\"{:.0f}\">model chunk, dark to light:</text>\n", at, 62 + legend_down_);
+      at += kHeading;
       for (int chunk = 0; chunk < chunks_; ++chunk)
         legend_entry(at, shade(PassKind::forward, chunk, chunks_), std::to_string(chunk + 1));
     }
@@ -164,7 +180,7 @@ class Drawing {
   void rows() {
     put("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\" fill=\"#5a6372\">waits</text>"
         "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\" fill=\"#5a6372\">holds at most</text>\n",
-        kLeft + plot_ + 56, kTop - 8, kLeft + plot_ + 156, kTop - 8);
+        kLeft + plot_ + 56, top_ - 8, kLeft + plot_ + 156, top_ - 8);
     for (std::size_t n = 0; n < replay_.stages.size(); ++n) {
       const int stage = static_cast<int>(n);
       const StageReplay& s = replay_.stages[n];
@@ -176,7 +192,7 @@ class Drawing {
       put("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{:.1f} %</text><text x=\"{:.1f}\" y=\"{:.1f}\" "
           "text-anchor=\"end\">{:.4g} {}</text>\n",
           kLeft + plot_ + 56, middle, share, kLeft + plot_ + 156, middle, s.held.together,
-          chunks_ > 1 ? "chunks" : "micro-batches");
+          chunks_ > 1 ? (s.held.together > 1 ? "chunks" : "chunk") : (s.held.together > 1 ? "micro-batches" : "micro-batch"));
     }
   }
 
@@ -240,7 +256,8 @@ class Drawing {
   int chunks_ = 1;
   std::array<bool, 4> used_{};
   bool recompute_ = false, joined_ = false;
-  double plot_ = 0, bottom_ = 0, scale_ = 0;
+  double plot_ = 0, top_ = kTop, bottom_ = 0, scale_ = 0;
+  double legend_down_ = 0;  ///< how far lines of the legend after the first push the rows
   std::string out_;
 };
 

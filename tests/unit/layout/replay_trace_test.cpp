@@ -142,3 +142,31 @@ TEST_CASE("the timeline has a row per stage, a legend and an axis", "[layout][re
         std::string::npos);
   CHECK(nd::timeline_svg(nd::ReplayResult{}, "nothing").find("</svg>") != std::string::npos);
 }
+
+// Texts that start at x and run to the right are about 6.2 px a letter wide at 11 px.
+TEST_CASE("nothing of a timeline lies outside of it, also with every kind of pass and several chunks", "[layout][replay]") {
+  const auto number = [](const std::string& text, std::size_t at) { return std::stod(text.substr(at, text.find('"', at) - at)); };
+  for (const auto& [schedule, shape] : {std::pair{Schedule::dualpipe, ScheduleShape{4, 1, 12, 1, 0}},
+                                        std::pair{Schedule::interleaved, ScheduleShape{2, 16, 4, 1, 0}},
+                                        std::pair{Schedule::zb_v, ScheduleShape{4, 2, 8, 1, 0}},
+                                        std::pair{Schedule::one_f_one_b, ScheduleShape{4, 1, 8, 1, 0}}}) {
+    const std::string svg = nd::timeline_svg(replayed(schedule, shape), "x");
+    const std::string before = " width=\"";
+    const double width = number(svg, svg.find(before) + before.size());
+    int texts = 0, outside = 0;
+    const std::string open = "<text x=\"";
+    for (std::size_t at = svg.find(open); at != std::string::npos; at = svg.find(open, at + 1), ++texts) {
+      const std::size_t close = svg.find('>', at), end = svg.find("</text>", at);
+      const bool rightwards = svg.substr(at, close - at).find("text-anchor") == std::string::npos && number(svg, svg.find("y=\"", at) + 3) > 45;
+      const double reach = rightwards ? 6.2 * static_cast<double>(end - close - 1) : 0.0;
+      outside += number(svg, at + open.size()) + reach > width;
+    }
+    INFO(nd::to_text(schedule));
+    CHECK(texts > 20);
+    CHECK(outside == 0);
+  }
+  // One is no "micro-batches".
+  const std::string svg = nd::timeline_svg(replayed(Schedule::one_f_one_b, {4, 1, 8, 1, 0}), "x");
+  CHECK(svg.find(">1 micro-batch<") != std::string::npos);
+  CHECK(svg.find(">4 micro-batches<") != std::string::npos);
+}
