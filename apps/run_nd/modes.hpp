@@ -18,7 +18,9 @@ Exit refuse(const std::vector<nd::Diagnostic>& problems);
 /// --list WHAT.
 Exit run_list(const std::string& what, const nd::DataStore& data);
 /// The search, with its reports.
-Exit run_search(const Options& options, const nd::DataStore& data);
+Exit run_search(const ParsedOptions& parsed, const nd::DataStore& data);
+/// merge PART...: what the command of the parts would have printed and written without --shard.
+Exit run_merge(const Options& options, const nd::DataStore& data);
 /// --what-if: the request, and the request with something changed, side by side.
 Exit run_what_if(const Options& options, const nd::DataStore& data);
 /// -d A..B: one search per cluster.

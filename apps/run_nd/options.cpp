@@ -122,6 +122,7 @@ struct Selector {
 };
 constexpr std::array kSelectors{
     Selector{kList, "--list", [](const Options& o) { return !o.list.empty(); }},
+    Selector{kMerge, "merge", [](const Options& o) { return !o.parts.empty(); }},
     Selector{kSizes, "-d A..B", [](const Options& o) { return o.devices && !o.devices->single(); }},
     Selector{kWhatIf, "--what-if", [](const Options& o) { return !o.what_if.empty(); }},
     Selector{kExplain, "--explain file", [](const Options& o) { return o.explain == "file"; }},
@@ -166,9 +167,15 @@ nd::Diagnostic usage_error(std::string_view option, std::string message, std::st
 }
 
 ParsedOptions parse_options(const std::vector<std::string>& words) {
-  ParsedOptions out;
   auto canonical = canonical_words(words);
-  out.problems = std::move(canonical.problems);
+  auto out = parse_canonical(std::move(canonical.words));
+  out.problems.insert(out.problems.begin(), canonical.problems.begin(), canonical.problems.end());
+  return out;
+}
+
+ParsedOptions parse_canonical(std::vector<std::string> words) {
+  ParsedOptions out;
+  out.words = std::move(words);
 
   CLI::App app;
   app.set_help_flag();
@@ -177,7 +184,7 @@ ParsedOptions parse_options(const std::vector<std::string>& words) {
     app.add_option(std::string(row.name), values[row.name])->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   try {
     // CLI11 takes the words of a vector from the back.
-    app.parse(std::vector<std::string>(canonical.words.rbegin(), canonical.words.rend()));
+    app.parse(std::vector<std::string>(out.words.rbegin(), out.words.rend()));
   } catch (const CLI::ParseError& error) {
     out.problems.push_back(usage_error("command line", error.what()));
     return out;

@@ -36,16 +36,17 @@ struct Supposed {
 
 /// What the command line says. Absent = not given.
 struct Options {
-  std::string input, framework, model, device_type, output_dir, ranking_csv, json, list, data_dir, explain, trace, report, generate;
+  std::string input, framework, model, device_type, output_dir, ranking_csv, json, list, data_dir, explain, trace, report, generate, objective, shard, part;
   std::optional<DeviceCounts> devices;
   std::optional<std::int64_t> global_batch, seq_length, jobs, top, verbosity;
   std::optional<nd::Bytes> max_memory, memory_reserve;
   std::optional<std::vector<std::string>> dimensions;
-  std::vector<std::string> settings, recompute, schedules, what_if;
+  std::vector<std::string> settings, recompute, schedules, what_if, parts;
   std::optional<Amount> tokens;
-  std::optional<double> deadline_days, price;
+  std::optional<double> deadline_days, price, time_limit;
+  std::optional<std::int64_t> exhaustive, force_exhaustive, fforce_exhaustive;
   Supposed supposed;
-  bool strict = false, all = false, timings = false, help = false, version = false;
+  bool strict = false, all = false, pareto = false, timings = false, help = false, version = false;
 };
 
 using Target = std::variant<std::monostate, bool Options::*, std::string Options::*, std::optional<std::int64_t> Options::*,
@@ -64,6 +65,7 @@ enum Mode : unsigned {
   kSearch = 1U << 3U,
   kWhatIf = 1U << 4U,   ///< --what-if: one search per change
   kSizes = 1U << 5U,    ///< -d A..B: one search per cluster
+  kMerge = 1U << 6U,    ///< merge PART...: finish what shards began
 };
 inline constexpr unsigned kStudy = kWhatIf | kSizes;
 inline constexpr unsigned kSearching = kSearch | kStudy;
@@ -97,10 +99,14 @@ struct OptionRow {
 struct ParsedOptions {
   Options options;
   Mode mode = kSearch;
+  std::vector<std::string> words;        ///< the same in the one spelling of canonical_words()
   std::vector<nd::Diagnostic> problems;  ///< every problem of the command line
 };
 /// `words` without the program's name.
 [[nodiscard]] ParsedOptions parse_options(const std::vector<std::string>& words);
+
+/// Words of ParsedOptions::words.
+[[nodiscard]] ParsedOptions parse_canonical(std::vector<std::string> words);
 
 /// "-d", or the long name where there is no short one.
 [[nodiscard]] std::string shown_name(const OptionRow& row);

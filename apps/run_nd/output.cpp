@@ -16,7 +16,7 @@ std::vector<nd::Diagnostic> output_conflicts(const Options& options, const std::
   std::vector<nd::NamedFile> inputs{{"-y", input}}, outputs;
   if (options.device_type.find('/') != std::string::npos || options.device_type.ends_with(".yaml")) inputs.push_back({"-A", options.device_type});
   for (const auto& [option, path] : {std::pair{"--json", &options.json}, std::pair{"--ranking_csv", &options.ranking_csv},
-                                     std::pair{"--trace", &options.trace}, std::pair{"--report", &options.report}})
+                                     std::pair{"--part", &options.part}, std::pair{"--trace", &options.trace}, std::pair{"--report", &options.report}})
     if (!path->empty()) outputs.push_back({option, *path});
   if (!options.output_dir.empty())
     for (const char* name : {"ranking.csv", "search.json", "report.html"}) outputs.push_back({"-o", options.output_dir + "/" + name});

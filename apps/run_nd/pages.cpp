@@ -32,6 +32,9 @@ std::vector<Usage> usages() {
   return {{"run_nd -y train.yaml -d 64 -A A3", "search the strategies for a run on 64 devices"},
           {"run_nd -y llama-3.1-8b -d 64 --set tp=1,2 --json -", "a model preset, a condition, a document for programs"},
           {"run_nd -y train.yaml --explain file", "price the strategy that the file itself states"},
+          {"run_nd -y train.yaml -d 64 --what-if devices=128 --what-if seq=16384", "what changes when one thing changes"},
+          {"run_nd -y train.yaml -d 64..4096 --tokens 15T --deadline-days 60", "the smallest cluster that is fast enough"},
+          {"run_nd merge PART...", "finish a search that --shard split over machines"},
           {"run_nd devices", "lists: devices, models, frameworks, formats, dimensions, schedules"}};
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "values.hpp"
+
 namespace run_nd {
 
 namespace {
@@ -247,6 +249,7 @@ class Preparation {
     } else {
       for (const auto& info : nd::dimension_list()) searched.push_back(info.id);
     }
+    out_.searched = searched;
     out_.space = nd::pin_dimensions(stated_, out_.scenario.run.strategy, searched);
     refuse_double_settings();
     for (const auto& text : options_.settings) set(text, "--set");
@@ -310,7 +313,13 @@ class Preparation {
   void choose_options() {
     out_.options.jobs = static_cast<int>(options_.jobs.value_or(0));
     out_.options.top = options_.top.value_or(out_.options.top);
-    out_.options.keep_all = options_.all || !options_.ranking_csv.empty() || !options_.output_dir.empty();
+    const bool additional = options_.exhaustive || options_.force_exhaustive || options_.fforce_exhaustive;
+    out_.options.keep_all = options_.all || !options_.ranking_csv.empty() || !options_.output_dir.empty() || additional;
+    out_.options.pareto = options_.pareto;
+    out_.options.device_hour_price = options_.price;
+    if (options_.time_limit) out_.options.time_limit = nd::Seconds{*options_.time_limit};
+    choose_objective();
+    choose_shard();
     out_.options.memory_limit = options_.max_memory;
     if (options_.memory_reserve) out_.options.memory_reserve = *options_.memory_reserve;
     check_memory();
@@ -330,6 +339,27 @@ class Preparation {
                                     "priced as asked; the model needs longer positional encodings");
     note.severity = nd::Severity::note;
     out_.notes.push_back(std::move(note));
+  }
+
+  void choose_objective() {
+    if (options_.objective.empty()) return;
+    const auto objective = nd::parse_objective(options_.objective, option_place("--objective"));
+    if (!objective) append(problems_, objective.error().diagnostics);
+    else out_.options.objective = *objective;
+  }
+
+  /// "2/8": the second of eight.
+  void choose_shard() {
+    if (options_.shard.empty()) return;
+    const auto slash = options_.shard.find('/');
+    const auto index = parse_integer(std::string_view(options_.shard).substr(0, slash));
+    const auto count = slash == std::string::npos ? std::nullopt : parse_integer(std::string_view(options_.shard).substr(slash + 1));
+    constexpr std::int64_t kMostShards = 1'000'000;
+    if (!index || !count || *count < 1 || *count > kMostShards || *index < 1 || *index > *count) {
+      problems_.push_back(usage_error("--shard", "'" + options_.shard + "' is no part of a search", "I/N with I from 1 to N: 2/8"));
+      return;
+    }
+    out_.options.shard = {*index - 1, *count};
   }
 
   /// A limit above what the device has changes nothing, a reserve as large as the budget leaves nothing: both are said.

@@ -15,6 +15,7 @@ struct PreparedSearch {
   nd::SearchSpace space;
   nd::SearchOptions options;
   nd::RunSpec stated;            ///< the input with the command line on top
+  std::vector<nd::Dimension> searched;  ///< those of -l, in its order
   bool states_strategy = false;  ///< the input itself states degrees
   bool stated_is_legal = false;  ///< the input's own strategy runs as it stands
   std::string stated_problem;    ///< why it does not

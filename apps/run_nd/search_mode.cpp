@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <unistd.h>
-
 #include <charconv>
-#include <chrono>
 #include <cstdio>
 #include <utility>
 #include <vector>
 
+#include "interrupt.hpp"
 #include "modes.hpp"
 #include "output.hpp"
+#include "progress.hpp"
 #include "request.hpp"
 #include "resolved_files.hpp"
+#include "values.hpp"
 
 namespace run_nd {
 
@@ -33,57 +33,103 @@ nd::Result<Explain> parse_explain(const std::string& text) {
   return out;
 }
 
-/// Long searches show on a terminal that they are alive.
-class Progress {
- public:
-  void operator()(std::int64_t priced) {
-    const auto now = std::chrono::steady_clock::now();
-    if (now - start_ < std::chrono::seconds(2) || now - last_ < std::chrono::milliseconds(200)) return;
-    last_ = now;
-    shown_ = true;
-    std::fprintf(stderr, "\rpriced %lld strategies", static_cast<long long>(priced));
-  }
-  void clear() const {
-    if (shown_) std::fprintf(stderr, "\r\033[K");
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now(), last_ = start_;
-  bool shown_ = false;
-};
-
 /// The run of one search after it has been prepared.
 class SearchMode {
  public:
-  SearchMode(const Options& options, PreparedSearch prepared, Explain explain, const nd::DataStore& data)
-      : options_(options), prepared_(std::move(prepared)), explain_(explain), data_(data), talks_(talks(options)) {
+  struct Setup {
+    PreparedSearch prepared;
+    Explain explain;
+    std::vector<std::string> command;  ///< the request in words, for --shard
+  };
+  SearchMode(const Options& options, Setup setup, const nd::DataStore& data)
+      : options_(options), prepared_(std::move(setup.prepared)), explain_(setup.explain), command_(std::move(setup.command)), data_(data), talks_(talks(options)) {
     report_.step_time_band = nd::step_time_band(data, prepared_.scenario);
   }
 
   Exit run() {
-    if (const auto conflicts = output_conflicts(options_, prepared_.file, resolved_paths(resolved_place())); !conflicts.empty()) return refuse(conflicts);
+    if (auto problems = checked(); !problems.empty()) return refuse(problems);
     if (explain_.file) return explain_stated();
-    search();
+    if (!options_.part.empty()) return write_part();
+    return finish(searched());
+  }
+
+  /// The same from the parts of all shards instead of a search.
+  Exit run_merged(const std::vector<nd::SearchPartial>& parts) {
+    if (auto problems = checked(); !problems.empty()) return refuse(problems);
+    auto result = nd::merge_shards(prepared_.scenario, prepared_.space, search_options(), parts);
+    if (!result) {
+      auto problems = result.error().diagnostics;
+      for (auto& problem : problems) problem.where.path = "merge";
+      return refuse(problems);
+    }
+    return finish(std::move(*result));
+  }
+
+ private:
+  [[nodiscard]] std::vector<nd::Diagnostic> checked() const {
+    auto problems = output_conflicts(options_, prepared_.file, resolved_paths(resolved_place()));
+    for (auto problem : nd::check_search_options(prepared_.scenario, search_options())) {
+      if (problem.severity != nd::Severity::error) continue;
+      problem.where = {{}, 0, 0, problem.where.path.starts_with('-') ? problem.where.path : "--objective"};
+      problems.push_back(std::move(problem));
+    }
+    return problems;
+  }
+
+  Exit finish(nd::SearchResult result) {
+    report_.result = std::move(result);
+    describe();
     if (explain_.rank > static_cast<std::int64_t>(report_.result.candidates.size()) && !report_.result.candidates.empty())
-      return refuse({usage_error("--explain", "only " + std::to_string(report_.result.stats.fitting) + " candidates fit")});
+      return refuse({usage_error("--explain", "only " + std::to_string(report_.result.candidates.size()) + " candidates fit")});
     if (!write_files()) return Exit::output;
     print();
     if (!stdout_written()) return Exit::output;
     return report_.result.candidates.empty() ? Exit::nothing_fits : Exit::done;
   }
 
- private:
-  void search() {
+  [[nodiscard]] nd::SearchOptions search_options() const {
     auto options = prepared_.options;
     options.top = std::max(options.top, explain_.rank);
     options.tie_band = report_.step_time_band;
-    // A program reads more than a screen shows, unless it was told how much.
+    // A program reads more than a screen shows, unless it was told how much; so does the plot of the page.
     constexpr std::int64_t kDocumentCandidates = 100;
-    if (!options_.top && (!options_.json.empty() || !options_.output_dir.empty())) options.top = std::max(options.top, kDocumentCandidates);
-    Progress progress;
-    if (talks_ && isatty(STDERR_FILENO) != 0) options.progress = [&progress](std::int64_t priced) { progress(priced); };
-    report_.result = nd::search_strategies(prepared_.scenario, prepared_.space, options);
-    progress.clear();
+    const bool documents = !options_.json.empty() || !options_.output_dir.empty() || !options_.report.empty();
+    if (!options_.top && documents) options.top = std::max(options.top, kDocumentCandidates);
+    return options;
+  }
+
+  nd::SearchResult searched() {
+    const Interrupt interrupt;
+    Progress progress(options_);
+    auto options = search_options();
+    options.progress = progress.callback();
+    options.stop = interrupt.token();
+    return nd::search_strategies(prepared_.scenario, prepared_.space, options);
+  }
+
+  Exit write_part() {
+    nd::PartialFile part;
+    {
+      const Interrupt interrupt;
+      Progress progress(options_);
+      auto options = search_options();
+      options.progress = progress.callback();
+      options.stop = interrupt.token();
+      part.partial = nd::search_shard(prepared_.scenario, prepared_.space, options);
+    }
+    part.command = command_;
+    part.inputs = nd::request_fingerprint(prepared_.scenario, prepared_.space);
+    if (const auto problem = nd::write_text_file(options_.part, nd::partial_json(part))) {
+      refuse({*problem});
+      return Exit::output;
+    }
+    if (talks_) std::printf("%lld strategies of part %s fit\nwrote %s\n", static_cast<long long>(part.partial.stats.fitting), options_.shard.c_str(), options_.part.c_str());
+    return stdout_written() ? Exit::done : Exit::output;
+  }
+
+  /// Everything around the result that reports show.
+  void describe() {
+    const auto options = search_options();
     report_.scenario = nd::search_scenario(prepared_.scenario, prepared_.space, options);
     report_.space = prepared_.space;
     report_.file = prepared_.file;
@@ -94,7 +140,24 @@ class SearchMode {
     report_.all = options_.all;
     report_.timings = options_.timings;
     report_.jobs = options.jobs;
+    report_.objective = options.objective;
+    report_.objective_per_second = nd::objective_per_second(report_.scenario, options);
     add_baselines(options);
+    add_additional();
+  }
+
+  /// -e, -ee, -eee: candidates below the best that use what the best do not.
+  void add_additional() {
+    const nd::AdditionRule rule{.dimensions = prepared_.searched, .in_all = options_.exhaustive.value_or(0), .always = options_.force_exhaustive.value_or(0),
+                                .own = options_.fforce_exhaustive.value_or(0)};
+    if (rule.in_all == 0 && rule.always == 0 && rule.own == 0) return;
+    report_.additional_asked = true;
+    const auto& ranking = report_.result.ranking;
+    const auto found = nd::additional_candidates(ranking, static_cast<std::size_t>(prepared_.options.top), rule);
+    std::vector<nd::ParallelConfig> configs;
+    for (const auto at : found) configs.push_back(ranking[at].config);
+    report_.additional = nd::price_strategies(report_.scenario, configs, prepared_.options.jobs);
+    for (std::size_t i = 0; i < found.size(); ++i) report_.additional[i].rank = static_cast<std::int64_t>(found[i]) + 1;
   }
 
   void add_baselines(const nd::SearchOptions& options) {
@@ -216,6 +279,7 @@ class SearchMode {
   const Options& options_;
   PreparedSearch prepared_;
   Explain explain_;
+  std::vector<std::string> command_;
   const nd::DataStore& data_;
   nd::SearchReport report_;
   std::vector<std::string> files_;
@@ -224,14 +288,64 @@ class SearchMode {
 
 }  // namespace
 
-Exit run_search(const Options& options, const nd::DataStore& data) {
+namespace {
+
+/// Everything that one search needs; every problem that can be found together.
+nd::Result<SearchMode::Setup> set_up(const Options& options, const nd::DataStore& data, std::vector<std::string> command) {
   const auto explain = parse_explain(options.explain);
   auto prepared = prepare_search(options, data);
   std::vector<nd::Diagnostic> problems;
   if (!explain) problems = explain.error().diagnostics;
   if (!prepared) problems.insert(problems.end(), prepared.error().diagnostics.begin(), prepared.error().diagnostics.end());
+  if (!problems.empty()) return nd::Error(std::move(problems));
+  return SearchMode::Setup{std::move(*prepared), *explain, std::move(command)};
+}
+
+/// The words without what belongs to the machine or to the part.
+std::vector<std::string> request_words(const std::vector<std::string>& words) {
+  std::vector<std::string> out;
+  for (const auto& word : words) {
+    const bool local = word.starts_with("--shard=") || word.starts_with("--part=") || word.starts_with("--jobs=") || word.starts_with("--data-dir=");
+    if (!local) out.push_back(word);
+  }
+  return out;
+}
+
+nd::Diagnostic wrong_part(const std::string& path, std::string message, std::string hint) {
+  return nd::make_diagnostic(nd::Errc::conflict, {path, 0, 0, {}}, std::move(message), std::move(hint));
+}
+
+}  // namespace
+
+Exit run_search(const ParsedOptions& parsed, const nd::DataStore& data) {
+  auto setup = set_up(parsed.options, data, request_words(parsed.words));
+  if (!setup) return refuse(setup.error().diagnostics);
+  return SearchMode(parsed.options, std::move(*setup), data).run();
+}
+
+Exit run_merge(const Options& options, const nd::DataStore& data) {
+  std::vector<nd::PartialFile> files;
+  std::vector<nd::Diagnostic> problems;
+  for (const auto& path : options.parts) {
+    auto file = nd::read_partial(path);
+    if (!file) problems.insert(problems.end(), file.error().diagnostics.begin(), file.error().diagnostics.end());
+    else if (!files.empty() && (file->command != files.front().command || file->inputs != files.front().inputs))
+      problems.push_back(wrong_part(path, "is a part of another request than " + options.parts.front(), "merge the parts of one command line"));
+    else files.push_back(std::move(*file));
+  }
   if (!problems.empty()) return refuse(problems);
-  return SearchMode(options, std::move(*prepared), *explain, data).run();
+  auto parsed = parse_canonical(files.front().command);
+  if (!parsed.problems.empty()) return refuse({wrong_part(options.parts.front(), "holds a command line that this version refuses", "run the parts again")});
+  parsed.options.jobs = options.jobs;
+  parsed.options.data_dir = options.data_dir;
+  if (options.verbosity) parsed.options.verbosity = options.verbosity;
+  auto setup = set_up(parsed.options, data, {});
+  if (!setup) return refuse(setup.error().diagnostics);
+  if (nd::request_fingerprint(setup->prepared.scenario, setup->prepared.space) != files.front().inputs)
+    return refuse({wrong_part(options.parts.front(), "what its command line stands for has changed since", "run the parts again")});
+  std::vector<nd::SearchPartial> parts;
+  for (auto& file : files) parts.push_back(std::move(file.partial));
+  return SearchMode(parsed.options, std::move(*setup), data).run_merged(parts);
 }
 
 }  // namespace run_nd

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <utility>
 
+#include "interrupt.hpp"
 #include "modes.hpp"
 #include "output.hpp"
+#include "progress.hpp"
 #include "request.hpp"
 #include "what_if.hpp"
 
@@ -11,9 +15,35 @@ namespace run_nd {
 
 namespace {
 
-nd::StudyCase case_of(std::string name, PreparedSearch prepared) {
-  return {std::move(name), std::move(prepared.scenario), std::move(prepared.space), std::move(prepared.options)};
-}
+/// What all searches of a study share: they can be stopped, and have one time limit together.
+class Running {
+ public:
+  Running(const Options& options, const nd::DataStore& data) : options_(options), data_(data), progress_(options) {}
+
+  [[nodiscard]] nd::StudyRow row(std::string name, PreparedSearch prepared) {
+    return nd::run_case(case_of(std::move(name), std::move(prepared)), options_.price);
+  }
+  [[nodiscard]] nd::StudyCase case_of(std::string name, PreparedSearch prepared) {
+    auto& options = prepared.options;
+    options.tie_band = nd::step_time_band(data_, prepared.scenario);
+    options.stop = interrupt_.token();
+    options.progress = progress_.callback();
+    // What is left of the limit; a search that starts after it ends at once.
+    if (options.time_limit) options.time_limit = nd::Seconds{std::max(kLeastSeconds, options.time_limit->value - passed())};
+    return {std::move(name), std::move(prepared.scenario), std::move(prepared.space), std::move(options)};
+  }
+  [[nodiscard]] bool over() const { return interrupt_.token().stop_requested() || (options_.time_limit && passed() >= *options_.time_limit); }
+  void quiet() { progress_.clear(); }
+
+ private:
+  static constexpr double kLeastSeconds = 1e-3;
+  [[nodiscard]] double passed() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+  const Options& options_;
+  const nd::DataStore& data_;
+  Interrupt interrupt_;
+  Progress progress_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
 
 nd::StudyRow impossible(const std::string& name, const nd::Error& error) {
   nd::StudyRow row;
@@ -40,7 +70,10 @@ nd::StudyReport report_of(const PreparedSearch& base, const Options& options) {
 /// Files and table; then whether there was an answer.
 Exit finish(nd::StudyReport report, const Options& options) {
   bool answered = false;
-  for (const auto& row : report.study.rows) answered = answered || row.best.has_value();
+  for (const auto& row : report.study.rows) {
+    answered = answered || row.best.has_value();
+    report.study.complete = report.study.complete && row.end == nd::SearchEnd::complete;
+  }
   if (report.study.deadline_days) answered = report.study.answer.has_value();
   if (!options.json.empty() && !write_document(nd::study_json(report), options.json)) return Exit::output;
   if (options.verbosity.value_or(2) < 2) {
@@ -77,15 +110,21 @@ Exit run_what_if(const Options& options, const nd::DataStore& data) {
   report.study.kind = nd::Study::Kind::what_if;
   // What nobody stated stays as it is in the base, or more than one thing would change.
   const std::int64_t batch = base->scenario.run.global_batch_size;
-  report.study.rows.push_back(nd::run_case(case_of("as it stands", std::move(*base)), options.price));
+  Running running(options, data);
+  report.study.rows.push_back(running.row("as it stands", std::move(*base)));
   for (const auto& variant : *variants) {
+    if (running.over()) {
+      report.study.complete = false;
+      break;
+    }
     Options changed = variant.options;
     if (!changed.global_batch) changed.global_batch = batch;
     auto prepared = prepare_search(changed, data);
     if (!prepared)
       if (const auto wrong = word_problems(prepared.error()); !wrong.empty()) return refuse(wrong);
-    report.study.rows.push_back(prepared ? nd::run_case(case_of(variant.name, std::move(*prepared)), options.price) : impossible(variant.name, prepared.error()));
+    report.study.rows.push_back(prepared ? running.row(variant.name, std::move(*prepared)) : impossible(variant.name, prepared.error()));
   }
+  running.quiet();
   return finish(std::move(report), options);
 }
 
@@ -98,15 +137,17 @@ Exit run_sizes(const Options& options, const nd::DataStore& data) {
   const std::int64_t batch = base->scenario.run.global_batch_size;
   const nd::ClusterSizes sizes{.least = options.devices->least, .most = options.devices->most, .step = options.devices->step,
                                .node_devices = base->scenario.cluster.device.node_devices};
+  Running running(options, data);
   const auto at = [&](std::int64_t devices) -> nd::Result<nd::StudyCase> {
     Options changed = options;
     changed.devices = DeviceCounts{devices, devices, 0};
     if (!changed.global_batch) changed.global_batch = batch;
     auto prepared = prepare_search(changed, data);
     if (!prepared) return prepared.error();
-    return case_of(std::to_string(devices), std::move(*prepared));
+    return running.case_of(std::to_string(devices), std::move(*prepared));
   };
-  report.study = nd::size_cluster(std::move(report.study), sizes, at, options.price);
+  report.study = nd::size_cluster(std::move(report.study), sizes, {.at = at, .over = [&running] { return running.over(); }}, options.price);
+  running.quiet();
   return finish(std::move(report), options);
 }
 

@@ -155,8 +155,13 @@ class Canonicaliser {
 }  // namespace
 
 CanonicalWords canonical_words(const std::vector<std::string>& words) {
-  // "run_nd devices" is "run_nd --list devices".
-  if (words.empty() || !is_list(words.front())) return Canonicaliser(words).run();
+  // "run_nd merge A B" is "run_nd --merge A B", "run_nd devices" is "run_nd --list devices".
+  if (words.empty() || (words.front() != "merge" && !is_list(words.front()))) return Canonicaliser(words).run();
+  if (words.front() == "merge") {
+    std::vector<std::string> merge = words;
+    merge.front() = "--merge";
+    return Canonicaliser(merge).run();
+  }
   std::vector<std::string> longer{"--list"};
   longer.insert(longer.end(), words.begin(), words.end());
   return Canonicaliser(longer).run();

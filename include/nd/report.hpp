@@ -39,6 +39,10 @@ struct SearchReport {
   int jobs = 0;                        ///< for pricing details of a long ranking; 0 = all cores
   bool brief = false;                  ///< table: the ranking alone, without what explains it
   std::vector<Baseline> baselines;     ///< strategies that need no search, beside the winner
+  Objective objective = Objective::time;
+  std::optional<double> objective_per_second;  ///< see objective_per_second()
+  bool additional_asked = false;
+  std::vector<PricedCandidate> additional;     ///< below the best, shown for what they use; ranks of the same ranking
   double step_time_band = 0;           ///< nine in ten measured steps of this trainer and device are this close; 0 = not known
 };
 
@@ -69,6 +73,19 @@ struct StudyReport {
 [[nodiscard]] std::string study_table(const StudyReport& report);
 /// One JSON document, schema nd/study/1 (data/schema/study.schema.json). Ends with a newline.
 [[nodiscard]] std::string study_json(const StudyReport& report);
+
+/// What one shard of a search found, with the command that it is a part of: the file that --shard writes.
+struct PartialFile {
+  std::vector<std::string> command;  ///< the request in words; the same for all parts
+  std::string inputs;                ///< fingerprint of all that the words stand for (request_fingerprint)
+  SearchPartial partial;
+};
+/// A number for the model, the run, the framework profile, the device and the space: equal for equal requests of the same version.
+[[nodiscard]] std::string request_fingerprint(const Scenario& scenario, const SearchSpace& space);
+/// One JSON document, schema nd/partial/1. Numbers read back exactly. Ends with a newline.
+[[nodiscard]] std::string partial_json(const PartialFile& part);
+/// Errors: io, syntax; another schema; a document of another version of nd.
+[[nodiscard]] Result<PartialFile> read_partial(const std::string& path);
 
 /// Everything about one strategy: stages, ledger of the peak stage, parts of the step.
 [[nodiscard]] std::string explain_strategy(const Scenario& scenario, const PricedCandidate& candidate);

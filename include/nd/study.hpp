@@ -38,6 +38,16 @@ struct Baseline {
 /// The fastest strategy with tp = pp = cp = ep = 1 that fits; where none does, the one that lacks least.
 [[nodiscard]] Baseline data_parallel_baseline(const Scenario& scenario, const SearchOptions& options);
 
+/// Which candidates below the best are worth a look because of what they use.
+struct AdditionRule {
+  std::vector<Dimension> dimensions;
+  std::int64_t in_all = 0;  ///< at least so many with each dimension above 1, those of the best included
+  std::int64_t always = 0;  ///< so many besides the best; one candidate may count for several dimensions
+  std::int64_t own = 0;     ///< so many besides the best, each for one dimension only; the other two do not count then
+};
+/// Positions in `ranking` (best first), ascending, none below `top`.
+[[nodiscard]] std::vector<std::size_t> additional_candidates(const std::vector<RankedCandidate>& ranking, std::size_t top, const AdditionRule& rule);
+
 /// One search of a study.
 struct StudyCase {
   std::string name;
@@ -56,6 +66,7 @@ struct StudyRow {
   std::optional<PricedCandidate> best;  ///< absent: nothing fits
   std::optional<NearMiss> nearest;      ///< the closest miss where nothing fits
   std::optional<double> price_per_hour; ///< of one device
+  SearchEnd end = SearchEnd::complete;  ///< else `best` is the best of what was seen
   double band = 0;                      ///< relative error of a step time; rows closer than this are a tie
 
   /// Tokens per second of all devices together; 0 without `best`.
@@ -81,6 +92,7 @@ struct Study {
   std::vector<StudyRow> rows;
   std::optional<double> tokens;         ///< of the whole training
   std::optional<double> deadline_days;
+  bool complete = true;                 ///< every row was searched to its end
   std::optional<std::size_t> answer;    ///< cluster_size with a deadline: the row of the smallest cluster that meets it
 };
 
@@ -90,11 +102,14 @@ struct ClusterSizes {
   std::int64_t step = 0;  ///< 0: doubling, and with a deadline a closer look between the last that misses it and the first that meets it
   std::int64_t node_devices = 1;  ///< the closer look stays at whole nodes
 };
-/// A case, or why that number of devices cannot be searched.
-using CaseOfSize = std::function<Result<StudyCase>(std::int64_t devices)>;
+/// Where the cases of a study of sizes come from.
+struct SizeCases {
+  std::function<Result<StudyCase>(std::int64_t devices)> at;  ///< a case, or why that number of devices cannot be searched
+  std::function<bool()> over = {};  ///< asked before each search: no more of them; may be empty
+};
 
 /// One search per cluster size. With `study.deadline_days` and `study.tokens` also the smallest that meets the deadline, by the
 /// predicted time. Fills rows and answer of `study`.
-[[nodiscard]] Study size_cluster(Study study, const ClusterSizes& sizes, const CaseOfSize& at, std::optional<double> price_per_hour);
+[[nodiscard]] Study size_cluster(Study study, const ClusterSizes& sizes, const SizeCases& cases, std::optional<double> price_per_hour);
 
 }  // namespace nd

@@ -138,8 +138,10 @@ std::string request_section(const SearchReport& report) {
   line("step", fmt::format("{} sequences of {} tokens", with_thousands(scenario.run.global_batch_size), with_thousands(scenario.run.seq_length)));
   line("memory budget", fmt::format("{:.1f} GiB per device", to_gib(report.result.budget)));
   const auto& stats = report.result.stats;
-  line("search", fmt::format("{} combinations, {} legal, {} fit", with_thousands(stats.enumerated), with_thousands(stats.legal),
-                             with_thousands(stats.fitting)));
+  std::string search = fmt::format("{} combinations, {} legal, {} fit", with_thousands(stats.enumerated), with_thousands(stats.legal), with_thousands(stats.fitting));
+  if (stats.pruned > 0) search += fmt::format(", {} provably slower than those shown", with_thousands(stats.pruned));
+  if (report.result.end != SearchEnd::complete) search += "; INCOMPLETE, stopped or out of time";
+  line("search", search);
   if (!report.defaulted.empty()) {
     std::string list;
     for (const auto& name : report.defaulted) list += (list.empty() ? "" : ", ") + name;

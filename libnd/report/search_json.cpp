@@ -14,9 +14,14 @@ using report::config_json;
 using report::Json;
 using report::memory_json;
 
-Json candidates_json(const SearchReport& report) {
+Json list_json(const std::vector<PricedCandidate>& candidates, double band) {
   Json out = Json::array();
-  for (const auto& candidate : report.result.candidates) out.push_back(candidate_json(candidate, report.step_time_band));
+  for (const auto& candidate : candidates) out.push_back(candidate_json(candidate, band));
+  return out;
+}
+
+Json candidates_json(const SearchReport& report) {
+  Json out = list_json(report.result.candidates, report.step_time_band);
   if (!report.all) return out;
   std::vector<ParallelConfig> rest;
   const auto& ranking = report.result.ranking;
@@ -150,6 +155,10 @@ std::string search_json(const SearchReport& report) {
                       {"framework", report.scenario.profile.name},
                       {"framework_version", report.scenario.profile.version},
                       {"counts", counts_json(report.result.stats)},
+                      {"objective", std::string(to_text(report.objective))},
+                      {"objective_per_step_second", report.objective_per_second ? Json(*report.objective_per_second) : Json(nullptr)},
+                      {"end", std::string(to_text(report.result.end))},
+                      {"exhaustive", report.result.exhaustive},
                       {"phases_s", phases_json(report)},
                       {"jobs", report.timings ? Json(report.result.stats.jobs) : Json(nullptr)},
                       {"defaulted", report.defaulted},
@@ -157,7 +166,9 @@ std::string search_json(const SearchReport& report) {
                       {"budget_gib", to_gib(report.result.budget)},
                       {"near_misses", near_misses_json(report.result.near_misses)},
                       {"baselines", baselines_json(report)},
-                      {"candidates", candidates_json(report)}};
+                      {"candidates", candidates_json(report)},
+                      {"pareto", list_json(report.result.pareto, report.step_time_band)},
+                      {"additional", list_json(report.additional, report.step_time_band)}};
   // Names come from files in UTF-8; anything else is replaced rather than thrown at.
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -47,8 +47,9 @@ std::string title(const SearchReport& report) {
 }
 
 std::string counts(const SearchStats& stats) {
-  std::string out = fmt::format("{} combinations, {} legal, {} fit\n", with_thousands(stats.enumerated), with_thousands(stats.legal),
-                                with_thousands(stats.fitting));
+  std::string out = fmt::format("{} combinations, {} legal, {} fit", with_thousands(stats.enumerated), with_thousands(stats.legal), with_thousands(stats.fitting));
+  if (stats.pruned > 0) out += fmt::format(" besides {} that are provably slower than those shown", with_thousands(stats.pruned));
+  out += "\n";
   std::array<std::size_t, kRejectionCount> order{};
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&stats](std::size_t a, std::size_t b) { return stats.rejected[a] > stats.rejected[b]; });
@@ -61,21 +62,34 @@ std::string counts(const SearchStats& stats) {
   return out;
 }
 
-std::string ranking(const SearchReport& report) {
-  const auto& candidates = report.result.candidates;
+/// "12.3 per step" of an objective that is the step time in another unit; empty for the others.
+std::string objective_head(Objective objective) {
+  if (objective == Objective::cost) return "cost/step";
+  return objective == Objective::energy ? "energy/step" : "";
+}
+
+std::string objective_cell(const SearchReport& report, const PricedCandidate& candidate) {
+  const double amount = report.objective_per_second.value_or(0) * candidate.time.step.value;
+  constexpr double kMegajoule = 1e6;
+  return report.objective == Objective::energy ? fmt::format("{:.4g} MJ", amount / kMegajoule) : fmt::format("{:.4g}", amount);
+}
+
+std::string ranking(const SearchReport& report, const std::vector<PricedCandidate>& candidates) {
   std::vector<ParallelConfig> configs;
   for (const auto& candidate : candidates) configs.push_back(candidate.config);
   const auto degrees = degree_columns(configs);
   std::vector<TextTable::Column> columns{{"rank", Align::right}};
   for (const auto id : degrees) columns.push_back({std::string(dimension_info(id).name), Align::right});
   for (const char* head : {"memory", "step", "tokens/s/device", "MFU", "gap"}) columns.push_back({head, Align::right});
+  const std::string objective = report.objective_per_second ? objective_head(report.objective) : "";
+  if (!objective.empty()) columns.push_back({objective, Align::right});
   columns.push_back({"largest part", Align::left});
   TextTable table(columns);
-  const double best = candidates.front().time.step.value;
+  const double best = report.result.candidates.front().time.step.value;
   bool tie = false, tight = false;
   for (const auto& candidate : candidates) {
     const double gap = candidate.time.step.value / best - 1;
-    const bool is_tie = candidate.rank > 1 && gap <= report.result.band;
+    const bool is_tie = candidate.rank > 1 && std::abs(gap) <= report.result.band;
     const bool is_tight = candidate.memory.fit == Fit::tight;
     tie = tie || is_tie;
     tight = tight || is_tight;
@@ -85,7 +99,8 @@ std::string ranking(const SearchReport& report) {
     cells.push_back(short_seconds(candidate.time.step.value));
     cells.push_back(fmt::format("{:.0f}", candidate.tokens_per_second));
     cells.push_back(candidate.mfu ? fmt::format("{:.1f} %", 100 * *candidate.mfu) : "-");
-    cells.push_back(candidate.rank == 1 ? "best " : fmt::format("+{:.1f} %{}", 100 * gap, is_tie ? "~" : " "));
+    cells.push_back(candidate.rank == 1 ? "best " : report::signed_percent(gap) + (is_tie ? "~" : " "));
+    if (!objective.empty()) cells.push_back(objective_cell(report, candidate));
     const auto part = candidate.time.bound_by();
     cells.push_back(fmt::format("{} {:.0f} %", to_text(part), 100 * (candidate.time.part(part) / candidate.time.step)));
     table.add(std::move(cells));
@@ -122,6 +137,24 @@ std::string baselines(const SearchReport& report) {
                report::memory_cell(priced.memory), strategy});
   }
   return "\n" + table.text() + rest;
+}
+
+/// -e, -ee, -eee.
+std::string additional(const SearchReport& report) {
+  if (!report.additional_asked) return {};
+  std::string out = fmt::format("\n{} additional candidates, for the dimensions they use\n", report.additional.size());
+  return report.additional.empty() ? out : out + ranking(report, report.additional);
+}
+
+/// --pareto.
+std::string front(const SearchReport& report) {
+  const auto& front = report.result.pareto;
+  if (front.empty()) return {};
+  TextTable table({{"step", Align::right}, {"gap", Align::right}, {"memory", Align::right}, {"strategy", Align::left}});
+  for (const auto& one : front)
+    table.add({short_seconds(one.time.step.value), report::signed_percent(one.time.step / front.front().time.step - 1), report::memory_cell(one.memory),
+               report::short_strategy(one.config)});
+  return "\nno other strategy is both faster and smaller than one of these\n" + table.text();
 }
 
 std::string why(const SearchReport& report) {
@@ -186,13 +219,17 @@ std::string assumptions(const SearchReport& report) {
 }  // namespace
 
 std::string search_table(const SearchReport& report) {
-  std::string out = title(report) + counts(report.result.stats) + "\n";
+  std::string out = title(report) + counts(report.result.stats);
+  if (report.result.end != SearchEnd::complete)
+    out += fmt::format("INCOMPLETE: {}; what follows is the best of what was seen\n", report.result.end == SearchEnd::stopped ? "stopped" : "the time limit was reached");
+  if (report.objective != Objective::time) out += fmt::format("ranked by {}\n", to_text(report.objective));
+  out += "\n";
   if (report.result.candidates.empty()) {
     out += "Nothing fits.";
     out += report.result.near_misses.empty() ? "\n" : " The closest:\n" + misses(report);
     out += fmt::format("-d {}..{} looks for the smallest cluster that holds it.\n", report.scenario.run.devices, report.scenario.run.devices * 64);
   } else {
-    out += ranking(report);
+    out += ranking(report, report.result.candidates) + additional(report) + front(report);
     if (!report.brief) out += why(report) + baselines(report);
   }
   const std::string assumed = assumptions(report);

@@ -49,7 +49,8 @@ Json row_json(const StudyRow& row, const Study& study) {
            {"global_batch_size", row.global_batch},
            {"seq_length", row.seq_length},
            {"legal", row.legal},
-           {"fitting", row.fitting}};
+           {"fitting", row.fitting},
+           {"end", std::string(to_text(row.end))}};
   if (row.best) out["best"] = best_json(*row.best, row.band);
   if (row.nearest) out["nearest"] = nearest_json(*row.nearest);
   const bool timed = row.best.has_value() && study.tokens.has_value();
@@ -77,6 +78,7 @@ std::string study_json(const StudyReport& report) {
                       {"framework", report.framework},
                       {"tokens", or_null(study.tokens)},
                       {"deadline_days", or_null(study.deadline_days)},
+                      {"complete", study.complete},
                       {"answer", study.answer ? Json(study.rows[*study.answer].devices) : Json(nullptr)},
                       {"defaulted", report.defaulted},
                       {"notes", std::move(notes)},

@@ -177,7 +177,9 @@ std::string size_table(const StudyReport& report) {
 }  // namespace
 
 std::string study_table(const StudyReport& report) {
-  std::string out = title(report) + (report.study.kind == Study::Kind::what_if ? what_if_table(report) : size_table(report));
+  std::string out = title(report);
+  if (!report.study.complete) out += "INCOMPLETE: stopped or out of time; what follows is what was found\n\n";
+  out += report.study.kind == Study::Kind::what_if ? what_if_table(report) : size_table(report);
   if (!report.defaulted.empty()) {
     std::string list;
     for (const auto& name : report.defaulted) list += (list.empty() ? "" : ", ") + name;

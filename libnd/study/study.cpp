@@ -22,11 +22,12 @@ std::string first_problem(const Error& error) {
 /// Collects the rows of one study of sizes.
 class Sizing {
  public:
-  Sizing(Study study, const CaseOfSize& at, std::optional<double> price) : study_(std::move(study)), at_(at), price_(price) {}
+  Sizing(Study study, const SizeCases& cases, std::optional<double> price) : study_(std::move(study)), cases_(cases), price_(price) {}
 
   Study run(const ClusterSizes& sizes) {
     study_.kind = Study::Kind::cluster_size;
-    for (const std::int64_t devices : coarse(sizes)) add(devices);
+    for (const std::int64_t devices : coarse(sizes))
+      if (!over()) add(devices);
     if (sizes.step == 0 && asks()) look_closer(sizes.node_devices);
     std::sort(study_.rows.begin(), study_.rows.end(), [](const StudyRow& a, const StudyRow& b) { return a.devices < b.devices; });
     study_.answer = first_that_meets();
@@ -45,8 +46,15 @@ class Sizing {
     return out;
   }
 
+  /// No more searches: what is not there is missing.
+  bool over() {
+    const bool now = cases_.over && cases_.over();
+    if (now) study_.complete = false;
+    return now;
+  }
+
   StudyRow row_of(std::int64_t devices) {
-    const auto one = at_(devices);
+    const auto one = cases_.at(devices);
     if (one) return run_case(*one, price_);
     StudyRow row;
     row.name = std::to_string(devices);
@@ -72,13 +80,14 @@ class Sizing {
     const std::int64_t step = node * std::max<std::int64_t>(1, (nodes + kCloserLook) / (kCloserLook + 1));
     for (std::int64_t devices = below / node * node + step; devices < above; devices += step) {
       if (devices <= below) continue;
+      if (over()) return;
       add(devices);
       if (meets(study_.rows.back())) return;
     }
   }
 
   Study study_;
-  const CaseOfSize& at_;
+  const SizeCases& cases_;
   std::optional<double> price_;
 };
 
@@ -110,6 +119,7 @@ StudyRow run_case(const StudyCase& one, std::optional<double> price_per_hour) {
   options.keep_all = false;
   SearchResult result = search_strategies(one.scenario, one.space, options);
   row.band = result.band;
+  row.end = result.end;
   row.legal = result.stats.legal;
   row.fitting = result.stats.fitting;
   if (!result.candidates.empty()) row.best = std::move(result.candidates.front());
@@ -117,8 +127,8 @@ StudyRow run_case(const StudyCase& one, std::optional<double> price_per_hour) {
   return row;
 }
 
-Study size_cluster(Study study, const ClusterSizes& sizes, const CaseOfSize& at, std::optional<double> price_per_hour) {
-  return Sizing(std::move(study), at, price_per_hour).run(sizes);
+Study size_cluster(Study study, const ClusterSizes& sizes, const SizeCases& cases, std::optional<double> price_per_hour) {
+  return Sizing(std::move(study), cases, price_per_hour).run(sizes);
 }
 
 }  // namespace nd

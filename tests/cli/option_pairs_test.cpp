@@ -24,7 +24,7 @@ constexpr const char* kModel =
 /// What the request says unless the options under test say it.
 const std::vector<std::vector<std::string>> kBase{{"-y", "MODEL"}, {"-d", "8"}, {"-A", "A3"}, {"-f", "torchtitan"}, {"--set", "mbs=1,2"}};
 /// Options that stand without a request.
-const std::set<std::string> kAlone{"--list"};
+const std::set<std::string> kAlone{"--list", "--merge"};
 
 /// Words that use an option so that it shows: each differs from the default and from the base.
 const std::map<std::string, std::vector<std::string>> kSamples{
@@ -48,7 +48,16 @@ const std::map<std::string, std::vector<std::string>> kSamples{
     {"--what-if", {"--what-if", "seq=2048"}},
     {"--tokens", {"--tokens", "1T", "--what-if", "seq=2048"}},
     {"--deadline-days", {"--deadline-days", "3", "--tokens", "1T", "-d", "4..8"}},
-    {"--price", {"--price", "2.5", "--tokens", "1T", "--what-if", "seq=2048"}},
+    {"--price", {"--price", "2.5", "--objective", "cost"}},
+    {"--objective", {"--objective", "memory"}},
+    {"--pareto", {"--pareto"}},
+    {"--exhaustive", {"-t", "2", "-e", "3"}},
+    {"--force_exhaustive", {"-ee", "1"}},
+    {"--fforce-exhaustive", {"-eee", "1"}},
+    {"--time-limit", {"--time-limit", "600"}},
+    {"--shard", {"--shard", "1/2", "--part", "DIR/part.json"}},
+    {"--part", {"--part", "DIR/part.json", "--shard", "2/2"}},
+    {"--merge", {"--merge", "PART"}},
     {"--jobs", {"-j", "2"}},
     {"--output-dir", {"-o", "DIR/out"}},
     {"--report", {"--report", "DIR/report.html"}},
@@ -62,7 +71,7 @@ const std::map<std::string, std::vector<std::string>> kSamples{
 };
 
 /// Options that never change what comes out, by what they promise.
-const std::set<std::string> kUnseen{"--jobs", "--data-dir"};
+const std::set<std::string> kUnseen{"--jobs", "--data-dir", "--time-limit"};
 
 /// Everything that a run leaves behind, and its status.
 struct Seen {
@@ -87,6 +96,7 @@ class Runner {
     for (auto& word : words) {
       if (word == "MODEL") word = models_.write("config.json", kModel);
       else if (word == "OTHER") word = models_.write("other.json", other());
+      else if (word == "PART") word = part();
       else if (word == "DATA") word = ND_TEST_DATA_DIR;
       else if (word.rfind("DIR/", 0) == 0) word = folder.path(word.substr(4));
     }
@@ -102,6 +112,13 @@ class Runner {
     std::string text = kModel;
     text.replace(text.find("\"num_hidden_layers\": 4"), 22, "\"num_hidden_layers\": 8");
     return text;
+  }
+  /// A search of one part, whole in itself.
+  std::string part() {
+    const std::string path = models_.path("part.json");
+    if (!std::filesystem::exists(path))
+      nd::testing::run_nd({"-y", models_.write("config.json", kModel), "-d", "8", "-A", "A3", "--set", "mbs=1", "--shard", "1/1", "--part", path});
+    return path;
   }
   Folder models_{"pairs_models"};
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process.hpp"
 
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,14 +9,22 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 namespace nd::testing {
 
 namespace fs = std::filesystem;
 
-Outcome run_nd(const std::vector<std::string>& words) {
+namespace {
+
+/// Called with the child and the file of its standard error, before waiting.
+using WhileRunning = std::function<void(pid_t, const std::string&)>;
+
+Outcome run(const std::vector<std::string>& words, const WhileRunning& meanwhile) {
   const Folder folder("run_nd_output");
   const std::string out = folder.path("out"), err = folder.path("err");
   std::vector<std::string> all{ND_TEST_RUN_ND};
@@ -30,17 +39,39 @@ Outcome run_nd(const std::vector<std::string>& words) {
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  // A test suite in the background of a shell ignores SIGINT; the program must not inherit that.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  posix_spawnattr_setsigdefault(&attributes, &signals);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   Outcome outcome;
   pid_t child = 0;
-  const int failed = posix_spawn(&child, ND_TEST_RUN_ND, &actions, nullptr, arguments.data(), environ);
+  const int failed = posix_spawn(&child, ND_TEST_RUN_ND, &actions, &attributes, arguments.data(), environ);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) return outcome;
+  if (meanwhile) meanwhile(child, err);
   int status = 0;
   waitpid(child, &status, 0);
   outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   outcome.out = read_file(out);
   outcome.err = read_file(err);
   return outcome;
+}
+
+}  // namespace
+
+Outcome run_nd(const std::vector<std::string>& words) { return run(words, {}); }
+
+Outcome run_nd_and_signal(const std::vector<std::string>& words, const std::string& text, int signal) {
+  return run(words, [&](pid_t child, const std::string& err) {
+    constexpr int kPatience = 1200;
+    for (int i = 0; i < kPatience && read_file(err).find(text) == std::string::npos; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    kill(child, signal);
+  });
 }
 
 Outcome run_nd(const std::string& line) {

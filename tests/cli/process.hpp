@@ -15,6 +15,8 @@ struct Outcome {
 
 /// Runs run_nd with these words (no shell) and waits.
 Outcome run_nd(const std::vector<std::string>& words);
+/// The same; as soon as standard error holds the text, the program gets the signal.
+Outcome run_nd_and_signal(const std::vector<std::string>& words, const std::string& text, int signal);
 /// A line of the command, split at spaces.
 Outcome run_nd(const std::string& line);
 

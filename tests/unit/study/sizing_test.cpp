@@ -27,14 +27,14 @@ std::vector<std::int64_t> sizes(const Study& study) {
 
 TEST_CASE("Sizes double, go in steps, and always end at the last", "[study]") {
   using Sizes = std::vector<std::int64_t>;
-  CHECK(sizes(size_cluster({}, {.least = 2, .most = 16}, at, {})) == Sizes{2, 4, 8, 16});
-  CHECK(sizes(size_cluster({}, {.least = 2, .most = 12}, at, {})) == Sizes{2, 4, 8, 12});
-  CHECK(sizes(size_cluster({}, {.least = 4, .most = 12, .step = 4}, at, {})) == Sizes{4, 8, 12});
-  CHECK(sizes(size_cluster({}, {.least = 8, .most = 8}, at, {})) == Sizes{8});
+  CHECK(sizes(size_cluster({}, {.least = 2, .most = 16}, {.at = at}, {})) == Sizes{2, 4, 8, 16});
+  CHECK(sizes(size_cluster({}, {.least = 2, .most = 12}, {.at = at}, {})) == Sizes{2, 4, 8, 12});
+  CHECK(sizes(size_cluster({}, {.least = 4, .most = 12, .step = 4}, {.at = at}, {})) == Sizes{4, 8, 12});
+  CHECK(sizes(size_cluster({}, {.least = 8, .most = 8}, {.at = at}, {})) == Sizes{8});
 }
 
 TEST_CASE("A size that cannot be searched is a row with its reason", "[study]") {
-  const auto study = size_cluster({}, {.least = 6, .most = 8, .step = 1}, at, {});
+  const auto study = size_cluster({}, {.least = 6, .most = 8, .step = 1}, {.at = at}, {});
   REQUIRE(study.rows.size() == 3);
   CHECK(study.rows[1].problem == "seven is unlucky (take eight)");
   CHECK_FALSE(study.rows[1].best);
@@ -42,7 +42,7 @@ TEST_CASE("A size that cannot be searched is a row with its reason", "[study]") 
 }
 
 TEST_CASE("Days, device-hours and cost follow from tokens per second", "[study]") {
-  const auto study = size_cluster({}, {.least = 4, .most = 4}, at, 2.5);
+  const auto study = size_cluster({}, {.least = 4, .most = 4}, {.at = at}, 2.5);
   const auto& row = study.rows.front();
   REQUIRE(row.best);
   // 48 sequences of 512 tokens a step.
@@ -54,7 +54,7 @@ TEST_CASE("Days, device-hours and cost follow from tokens per second", "[study]"
 }
 
 TEST_CASE("The answer is the smallest that meets the deadline, and a closer look finds smaller ones", "[study]") {
-  const auto plain = size_cluster({}, {.least = 2, .most = 16}, at, {});
+  const auto plain = size_cluster({}, {.least = 2, .most = 16}, {.at = at}, {});
   REQUIRE(plain.rows.size() == 4);
   for (const auto& row : plain.rows) REQUIRE(row.best);
   CHECK_FALSE(plain.answer);
@@ -62,7 +62,7 @@ TEST_CASE("The answer is the smallest that meets the deadline, and a closer look
   asked.tokens = 1e9;
   // 8 devices meet it with room, 4 do not: the answer is 8 or something between.
   asked.deadline_days = 0.5 * (plain.rows[1].days(1e9) + plain.rows[2].days(1e9));
-  const auto study = size_cluster(asked, {.least = 2, .most = 16, .step = 0, .node_devices = 2}, at, {});
+  const auto study = size_cluster(asked, {.least = 2, .most = 16, .step = 0, .node_devices = 2}, {.at = at}, {});
   REQUIRE(study.answer);
   const auto& answer = study.rows[*study.answer];
   CHECK(answer.devices > 4);
@@ -75,11 +75,24 @@ TEST_CASE("The answer is the smallest that meets the deadline, and a closer look
   CHECK(std::find(all.begin(), all.end(), 6) != all.end());
 }
 
+TEST_CASE("A study that is over in the middle is not complete", "[study]") {
+  int searches = 0;
+  const SizeCases cases{.at = [&searches](std::int64_t devices) {
+                          ++searches;
+                          return at(devices);
+                        },
+                        .over = [&searches] { return searches == 2; }};
+  const auto study = size_cluster({}, {.least = 2, .most = 16}, cases, {});
+  CHECK(sizes(study) == std::vector<std::int64_t>{2, 4});
+  CHECK_FALSE(study.complete);
+  CHECK(size_cluster({}, {.least = 2, .most = 16}, {.at = at}, {}).complete);
+}
+
 TEST_CASE("A deadline that no cluster meets has no answer", "[study]") {
   Study asked;
   asked.tokens = 1e15;
   asked.deadline_days = 0.001;
-  CHECK_FALSE(size_cluster(asked, {.least = 2, .most = 8}, at, {}).answer);
+  CHECK_FALSE(size_cluster(asked, {.least = 2, .most = 8}, {.at = at}, {}).answer);
 }
 
 }  // namespace nd
