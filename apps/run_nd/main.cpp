@@ -44,7 +44,8 @@ Exit run(const std::vector<std::string>& words) {
     std::printf("run_nd %s\n", nd::kVersion);
     return Exit::done;
   }
-  if (parsed.problems.empty() && options.input.empty() && options.model.empty() && options.list.empty() && options.parts.empty())
+  if (parsed.problems.empty() && options.input.empty() && options.model.empty() && options.list.empty() && options.real_csv.empty() &&
+      options.verify.empty() && options.census.empty())
     parsed.problems.push_back(usage_error("-y", "is missing", "the configuration of the training run, e.g. run_nd -y train.yaml -d 64"));
   if (!parsed.problems.empty()) {
     refuse(parsed.problems);
@@ -57,7 +58,8 @@ Exit run(const std::vector<std::string>& words) {
     case kList: return run_list(options.list, data);
     case kWhatIf: return run_what_if(options, data);
     case kSizes: return run_sizes(options, data);
-    case kMerge: return run_merge(options, data);
+    case kCompare: return run_compare(options, data);
+    case kVerify: return run_verify(options, data);
     case kPages:
     case kExplain:
     case kSearch: break;

@@ -25,5 +25,12 @@ Exit run_merge(const Options& options, const nd::DataStore& data);
 Exit run_what_if(const Options& options, const nd::DataStore& data);
 /// -d A..B: one search per cluster.
 Exit run_sizes(const Options& options, const nd::DataStore& data);
+/// --real_csv: measured runs beside their estimates.
+Exit run_compare(const Options& options, const nd::DataStore& data);
+/// -V, --census: a checkpoint's tensors against the model that is priced. Status 1 when they differ.
+Exit run_verify(const Options& options, const nd::DataStore& data);
+
+/// The factors of the calibration file of -c; warnings about what it was fitted on go to `notes`. No file: none.
+[[nodiscard]] nd::Result<nd::PriceFactors> read_calibration(const Options& options, const nd::Scenario& scenario, std::vector<nd::Diagnostic>& notes);
 
 }  // namespace run_nd

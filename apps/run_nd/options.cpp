@@ -125,6 +125,9 @@ constexpr std::array kSelectors{
     Selector{kMerge, "merge", [](const Options& o) { return !o.parts.empty(); }},
     Selector{kSizes, "-d A..B", [](const Options& o) { return o.devices && !o.devices->single(); }},
     Selector{kWhatIf, "--what-if", [](const Options& o) { return !o.what_if.empty(); }},
+    Selector{kCompare, "--real_csv", [](const Options& o) { return !o.real_csv.empty(); }},
+    Selector{kVerify, "--verify", [](const Options& o) { return !o.verify.empty(); }},
+    Selector{kVerify, "--census", [](const Options& o) { return !o.census.empty(); }},
     Selector{kExplain, "--explain file", [](const Options& o) { return o.explain == "file"; }},
 };
 

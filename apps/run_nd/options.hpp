@@ -36,7 +36,7 @@ struct Supposed {
 
 /// What the command line says. Absent = not given.
 struct Options {
-  std::string input, framework, model, device_type, output_dir, ranking_csv, json, list, data_dir, explain, trace, report, generate, objective, shard, part;
+  std::string input, framework, model, device_type, output_dir, ranking_csv, json, list, data_dir, explain, trace, report, generate, calibration, real_csv, write_ratios, verify, census;
   std::optional<DeviceCounts> devices;
   std::optional<std::int64_t> global_batch, seq_length, jobs, top, verbosity;
   std::optional<nd::Bytes> max_memory, memory_reserve;
@@ -65,7 +65,8 @@ enum Mode : unsigned {
   kSearch = 1U << 3U,
   kWhatIf = 1U << 4U,   ///< --what-if: one search per change
   kSizes = 1U << 5U,    ///< -d A..B: one search per cluster
-  kMerge = 1U << 6U,    ///< merge PART...: finish what shards began
+  kCompare = 1U << 6U,  ///< --real_csv: measured runs
+  kVerify = 1U << 7U,   ///< --verify, --census: a checkpoint
 };
 inline constexpr unsigned kStudy = kWhatIf | kSizes;
 inline constexpr unsigned kSearching = kSearch | kStudy;

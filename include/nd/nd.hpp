@@ -3,9 +3,12 @@
 
 // Everything a user of the library needs.
 #include "nd/calibration.hpp"
+#include "nd/classify.hpp"
+#include "nd/compare.hpp"
 #include "nd/data_store.hpp"
 #include "nd/device.hpp"
 #include "nd/diagnostic.hpp"
+#include "nd/fingerprint.hpp"
 #include "nd/formats.hpp"
 #include "nd/framework_profile.hpp"
 #include "nd/memory.hpp"
@@ -14,6 +17,7 @@
 #include "nd/output_check.hpp"
 #include "nd/parallel_config.hpp"
 #include "nd/perf.hpp"
+#include "nd/ratios.hpp"
 #include "nd/report.hpp"
 #include "nd/resolved.hpp"
 #include "nd/result.hpp"
@@ -25,4 +29,5 @@
 #include "nd/study.hpp"
 #include "nd/units.hpp"
 #include "nd/validation.hpp"
+#include "nd/verify.hpp"
 #include "nd/version.hpp"

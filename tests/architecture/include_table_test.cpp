@@ -33,6 +33,9 @@ const std::map<std::string, Names> kMayInclude{
     {"formats", {"core", "model", "device", "run", "ops", "layout", "perf", "calibration", "space"}},
     {"report",
      {"core", "model", "device", "run", "ops", "layout", "memory", "perf", "calibration", "space", "search", "study", "formats"}},
+    {"measured", {"core", "model", "device", "run", "ops", "layout", "memory", "perf", "calibration", "space", "search", "study", "formats", "report"}},
+    {"verify", {"core", "model", "device", "run", "ops", "layout", "memory", "perf", "calibration", "space", "search", "study", "formats", "report"}},
+    {"traces", {"core", "model", "device", "run", "ops", "layout", "perf", "calibration", "space", "formats"}},
 };
 
 /// Which module a public header belongs to.
@@ -41,7 +44,7 @@ const std::map<std::string, std::string> kPublicHeader{
     {"device", "device"},     {"parallel_config", "run"},  {"run_spec", "run"},      {"framework_profile", "run"}, {"ops", "ops"},
     {"scenario", "layout"},   {"schedule", "layout"},     {"memory", "memory"},        {"perf", "perf"},         {"calibration", "calibration"},
     {"search_space", "space"}, {"search", "search"},       {"study", "study"},       {"data_store", "formats"}, {"formats", "formats"},   {"resolved", "formats"}, {"report", "report"},
-    {"validation", "report"}, {"fit", "report"}, {"nd", "report"},
+    {"validation", "report"}, {"fit", "report"}, {"ratios", "calibration"}, {"fingerprint", "measured"}, {"compare", "measured"}, {"verify", "verify"}, {"classify", "traces"}, {"nd", "traces"},
 };
 
 /// Third-party headers and the modules whose .cpp files may use them.
@@ -50,9 +53,11 @@ const std::vector<std::pair<std::string, Names>> kThirdParty{
     {"Eigen/", {"calibration"}},
     {"unsupported/Eigen/", {"calibration"}},
     {"yaml-cpp/", {"formats"}},
-    {"nlohmann/", {"formats", "report"}},
+    {"nlohmann/", {"formats", "report", "measured", "verify", "traces"}},
     {"toml++/", {"formats"}},
     {"csv.h", {"formats"}},
+    {"zlib.h", {"traces"}},
+    {"sqlite3.h", {"traces"}},
     {"tbb/", {"search"}},
     {"oneapi/tbb", {"search"}},
 };

@@ -27,7 +27,7 @@ function(nd_add_test name)
   # Where the test inputs and the data folder are; tests only, no product binary knows a path of the build machine.
   target_compile_definitions(${name} PRIVATE ND_TEST_DATA_DIR="${PROJECT_SOURCE_DIR}/data" ND_TEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE nd_warnings nd_sanitizers Catch2::Catch2 fmt::fmt yaml-cpp nlohmann_json::nlohmann_json
-    tomlplusplus::tomlplusplus csv Threads::Threads $<$<BOOL:${ND_USE_TBB}>:TBB::tbb> ${arg_LIBRARIES})
+    tomlplusplus::tomlplusplus csv ZLIB::ZLIB SQLite::SQLite3 Threads::Threads $<$<BOOL:${ND_USE_TBB}>:TBB::tbb> ${arg_LIBRARIES})
   if(NOT arg_LABELS)
     set(arg_LABELS unit)
   endif()
