@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "modes.hpp"
+#include "output.hpp"
 #include "pages.hpp"
 
 namespace run_nd {
@@ -27,26 +28,36 @@ std::string own_path() {
   return std::filesystem::read_symlink("/proc/self/exe", error).string();
 }
 
+/// A full disk or a closed pipe shows when the stream is emptied.
+Exit printed(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  return stdout_written() ? Exit::done : Exit::output;
+}
+
+/// "-" is the standard input or output to many programs; here only --json takes it.
+void refuse_dashes(const Options& options, std::vector<nd::Diagnostic>& problems) {
+  for (const auto& [option, path] : {std::pair{"-y", &options.input}, std::pair{"-s", &options.search_config}, std::pair{"--train-yaml", &options.train_yaml},
+                                     std::pair{"--accelerate-yaml", &options.accelerate_yaml}})
+    if (*path == "-") problems.push_back(usage_error(option, "the standard input is not read", "give a file"));
+  for (const auto& [option, path] : {std::pair{"-o", &options.output_dir}, std::pair{"--ranking_csv", &options.ranking_csv}, std::pair{"--report", &options.report},
+                                     std::pair{"--trace", &options.trace}})
+    if (*path == "-") problems.push_back(usage_error(option, "does not write to the standard output", "a path, or --json -"));
+}
+
 Exit run(const std::vector<std::string>& words) {
   auto parsed = parse_options(words);
   const auto& options = parsed.options;
-  if (options.help) {
-    std::fputs(help_text().c_str(), stdout);
-    return Exit::done;
-  }
+  if (options.help) return printed(help_text());
   if (!options.generate.empty()) {
     const auto page = generated_page(options.generate);
     if (!page) return refuse({usage_error("--generate", "there is no page of '" + options.generate + "'", "markdown, man, bash, zsh, fish")});
-    std::fputs(page->c_str(), stdout);
-    return Exit::done;
+    return printed(*page);
   }
-  if (options.version) {
-    std::printf("run_nd %s\n", nd::kVersion);
-    return Exit::done;
-  }
-  if (parsed.problems.empty() && options.input.empty() && options.model.empty() && options.list.empty() && options.real_csv.empty() &&
-      options.verify.empty() && options.census.empty())
+  if (options.version) return printed("run_nd " + std::string(nd::kVersion) + "\n");
+  if (parsed.problems.empty() && options.input.empty() && options.model.empty() && options.search_config.empty() && options.list.empty() &&
+      options.real_csv.empty() && options.verify.empty() && options.census.empty())
     parsed.problems.push_back(usage_error("-y", "is missing", "the configuration of the training run, e.g. run_nd -y train.yaml -d 64"));
+  refuse_dashes(options, parsed.problems);
   if (!parsed.problems.empty()) {
     refuse(parsed.problems);
     return Exit::usage;
@@ -55,7 +66,10 @@ Exit run(const std::vector<std::string>& words) {
   if (!folder) return refuse({usage_error("--data-dir", folder.error().diagnostics.front().message, folder.error().diagnostics.front().hint)});
   const nd::DataStore data(*folder);
   switch (parsed.mode) {
-    case kList: return run_list(options.list, data);
+    case kList: {
+      const Exit status = run_list(options.list, data);
+      return status == Exit::done && !stdout_written() ? Exit::output : status;
+    }
     case kWhatIf: return run_what_if(options, data);
     case kSizes: return run_sizes(options, data);
     case kCompare: return run_compare(options, data);

@@ -48,12 +48,22 @@ class Preparation {
  private:
   /// -f names the format of the input or a framework profile; a name that is both is the format, unless the input is a bare model.
   bool read_input() {
-    const std::string& input = options_.input.empty() ? options_.model : options_.input;
-    std::string format = format_named(options_.framework);
+    const std::string& input = options_.input.empty() && options_.search_config.empty() ? options_.model : options_.input;
+    nd::RequestFiles files{.main = input,
+                           .format = format_named(options_.framework),
+                           .train = options_.train_yaml,
+                           .accelerate = options_.accelerate_yaml,
+                           .search = options_.search_config};
     const nd::ReadOptions read{.devices = asked_devices()};
-    auto request = nd::read_request(input, format, data_, read);
-    if (!request && !format.empty()) {
-      auto guessed = nd::read_request(input, "", data_, read);
+    auto request = nd::read_request(files, data_, read);
+    if (!request && files.main.empty() && !options_.model.empty()) {  // a search config without a model of its own
+      auto with_model = files;
+      with_model.main = options_.model;
+      if (auto again = nd::read_request(with_model, data_, read)) request = std::move(again);
+    }
+    if (!request && !files.format.empty()) {
+      files.format.clear();
+      auto guessed = nd::read_request(files, data_, read);
       if (guessed && is_profile(options_.framework) && guessed->run.framework.empty()) request = std::move(guessed);
     }
     if (!request) {
@@ -66,10 +76,12 @@ class Preparation {
       out_.format = request_.format;
       out_.notes = request_.notes;
     }
-    if (!options_.model.empty() && !options_.input.empty()) {
-      auto model = data_.model(options_.model);
+    if (!options_.model.empty() && (!options_.input.empty() || !options_.search_config.empty())) {
+      auto model = named_model();
       if (!model) append(problems_, at_option(model.error(), "-m"));
       else request_.model = std::move(*model);
+    } else if (problems_.empty() && request_.model == nd::ModelSpec{}) {
+      problems_.push_back(usage_error("-m", "the input states a run, but no model", "-m NAME, or -y config.json with the run as --train-yaml or --accelerate-yaml"));
     }
     return problems_.empty();
   }
@@ -78,9 +90,17 @@ class Preparation {
     return options_.devices ? std::optional(options_.devices->least) : std::nullopt;
   }
 
+  /// -m takes a preset, or a config.json with its folder.
+  nd::Result<nd::ModelSpec> named_model() const {
+    if (options_.model.find('/') == std::string::npos && !options_.model.ends_with(".json")) return data_.model(options_.model);
+    return nd::read_request(options_.model, "hf", data_).transform([](const nd::Request& request) { return request.model; });
+  }
+
   std::string format_named(const std::string& name) const {
-    for (const auto& format : nd::format_list())
-      if (format.id == name) return name;
+    for (const auto& format : nd::format_list()) {
+      const std::string aliases = " " + std::string(format.aliases) + " ";
+      if (format.id == name || (!name.empty() && aliases.find(" " + name + " ") != std::string::npos)) return std::string(format.id);
+    }
     return {};
   }
 
@@ -222,7 +242,7 @@ class Preparation {
 
   /// On other devices or with another batch than the input's the stated degrees need not work; the search does not need them.
   nd::Result<nd::ResolvedRun> resolve_without_degrees(const nd::Error& first) {
-    const bool changed = options_.devices || options_.global_batch || options_.seq_length || !options_.model.empty();
+    const bool changed = request_.search_config || options_.devices || options_.global_batch || options_.seq_length || !options_.model.empty();
     if (!changed) return first;
     nd::RunSpec free = stated_;
     for (auto* degree : {&free.dp, &free.tp, &free.pp, &free.cp, &free.ep, &free.etp, &free.vpp, &free.optimizer_shard, &free.micro_batch_size,
@@ -247,18 +267,52 @@ class Preparation {
         else searched.push_back(*dimension);
       }
     } else {
-      for (const auto& info : nd::dimension_list()) searched.push_back(info.id);
+      for (const auto& info : nd::dimension_list())
+        if (!request_.search_config || varies(info)) searched.push_back(info.id);
     }
     out_.searched = searched;
     out_.space = nd::pin_dimensions(stated_, out_.scenario.run.strategy, searched);
+    lay_candidates(searched);
     refuse_double_settings();
     for (const auto& text : options_.settings) set(text, "--set");
     if (!options_.recompute.empty()) set_recompute();
     if (!options_.schedules.empty()) set_schedules();
     if (!problems_.empty()) return;
     for (auto& problem : nd::check_space(out_.scenario, out_.space)) {
+      place_in_search_config(problem);
       if (problem.severity == nd::Severity::error) problems_.push_back(std::move(problem));
       else out_.notes.push_back(std::move(problem));
+    }
+  }
+
+  [[nodiscard]] const nd::DimensionCandidates* candidates_of(nd::Dimension dimension) const {
+    for (const auto& one : request_.candidates)
+      if (one.dimension == dimension) return &one;
+    return nullptr;
+  }
+
+  /// Under a search config: what it lists or leaves free, and what nobody states.
+  [[nodiscard]] bool varies(const nd::DimensionInfo& info) const {
+    if (const auto* one = candidates_of(info.id)) return one->values.size() != 1;
+    return !request_.run.origins.contains(std::string(info.field)) && !fixed_by_format(info.id);
+  }
+
+  /// Micro-batch size, chunks and sequence parallelism have no candidates in a search config: they are what it says, or its defaults.
+  [[nodiscard]] static bool fixed_by_format(nd::Dimension dimension) {
+    return dimension == nd::Dimension::micro_batch_size || dimension == nd::Dimension::vpp || dimension == nd::Dimension::sequence_parallel;
+  }
+
+  /// The values of the search config's lists, in place of what the framework would try.
+  void lay_candidates(const std::vector<nd::Dimension>& searched) {
+    for (const auto& one : request_.candidates) {
+      if (one.values.empty()) continue;
+      const bool left_out = options_.dimensions && std::find(searched.begin(), searched.end(), one.dimension) == searched.end();
+      if (left_out && one.values.size() > 1)
+        problems_.push_back(usage_error("-l", "leaves out " + std::string(nd::dimension_info(one.dimension).acronym) + ", which the search config varies",
+                                        "name it, or give it one value in the search config"));
+      auto& choice = out_.space.of(one.dimension);
+      choice = {};
+      choice.values = one.values;
     }
   }
 
@@ -266,6 +320,18 @@ class Preparation {
     auto next = nd::with_setting(out_.space, all_schedules_asked(text) ? "schedule=" + offered_schedules() : text, option_place(option));
     if (!next) append(problems_, next.error().diagnostics);
     else out_.space = std::move(*next);
+  }
+
+  /// A condition that came from the search config is named by its place there.
+  void place_in_search_config(nd::Diagnostic& problem) const {
+    constexpr std::string_view kSetting = "--set ";
+    if (!problem.where.path.starts_with(kSetting)) return;
+    const std::string name = problem.where.path.substr(kSetting.size());
+    for (const auto& text : options_.settings)
+      if (text.starts_with(name)) return;
+    const auto dimension = nd::parse_dimension(name, {});
+    if (!dimension) return;
+    if (const auto* one = candidates_of(*dimension)) problem.where = one->where;
   }
 
   /// A dimension has one statement on the command line: of two that differ one would have to be ignored.
@@ -325,6 +391,7 @@ class Preparation {
     check_memory();
     check_sequence();
     out_.stated = stated_;
+    out_.candidates = request_.candidates;
     finish_defaulted();
   }
 

@@ -20,6 +20,7 @@ struct PreparedSearch {
   bool stated_is_legal = false;  ///< the input's own strategy runs as it stands
   std::string stated_problem;    ///< why it does not
   std::string file, format;
+  std::vector<nd::DimensionCandidates> candidates;  ///< lists of the search config
   std::vector<std::string> defaulted;
   std::vector<nd::Diagnostic> notes;
 };

@@ -55,6 +55,8 @@ ResolvedOutcome write_resolved_files(const ResolvedPlace& place, const nd::Searc
         out.notes.push_back(note(place, "rank " + std::to_string(candidate.rank) + " is not written back: " + problem.message));
       continue;
     }
+    if (const auto& open = files->front().note; !open.empty())
+      out.notes.push_back(note(place, "rank " + std::to_string(candidate.rank) + " is written back without what stands in other files: " + open));
     for (const auto& file : *files) {
       const std::string path = names[i] + file.suffix;
       if (auto problem = nd::write_text_file(path, file.text)) {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <utility>
@@ -51,6 +54,7 @@ class SearchMode {
     if (explain_.file) return explain_stated();
     if (const auto refused = calibrate(); !refused.empty()) return refuse(refused);
     search();
+    if (const auto excluded = excluding_lists(); !excluded.empty()) return refuse(excluded);
     if (explain_.rank > static_cast<std::int64_t>(report_.result.candidates.size()) && !report_.result.candidates.empty())
       return refuse({usage_error("--explain", "only " + std::to_string(report_.result.candidates.size()) + " candidates fit")});
     if (!write_files()) return Exit::output;
@@ -130,13 +134,62 @@ class SearchMode {
   }
 
   Exit explain_stated() {
-    if (!prepared_.stated_is_legal)
-      return refuse({nd::make_diagnostic(nd::Errc::conflict, {prepared_.file, 0, 0, {}}, "the stated strategy cannot run: " + prepared_.stated_problem,
-                                         "leave out --explain file to search")});
+    if (!prepared_.stated_is_legal) return refuse(why_not());
     const nd::Scenario stated = nd::stated_scenario(prepared_.scenario, prepared_.options);
     const auto priced = nd::price_strategy(stated, prepared_.scenario.run.strategy);
     if (talks_) std::fputs(nd::explain_strategy(stated, priced).c_str(), stdout);
     return priced.memory.fit == nd::Fit::no ? Exit::nothing_fits : Exit::done;
+  }
+
+  /// Nothing fits, and it is the search config's own doing: each list without which something does, with the best it excludes.
+  [[nodiscard]] std::vector<nd::Diagnostic> excluding_lists() const {
+    std::vector<nd::Diagnostic> out;
+    if (!report_.result.candidates.empty()) return out;
+    for (const auto& list : prepared_.candidates) {
+      if (list.values.empty()) continue;
+      // One key of the file may bound several dimensions: fsdp the shards and what they hold.
+      const auto first = std::find_if(prepared_.candidates.begin(), prepared_.candidates.end(), [&list](const auto& one) { return one.where == list.where; });
+      if (&*first != &list) continue;
+      auto space = prepared_.space;
+      for (const auto& one : prepared_.candidates)
+        if (one.where == list.where) space.of(one.dimension) = {};
+      auto options = prepared_.options;
+      options.top = 1;
+      options.keep_all = false;
+      const auto without = nd::search_strategies(prepared_.scenario, space, options);
+      if (without.candidates.empty()) continue;
+      const auto& best = without.candidates.front();
+      const auto name = std::string(nd::dimension_info(list.dimension).name);
+      out.push_back(nd::make_diagnostic(nd::Errc::empty_space, list.where,
+                                        "nothing fits with this list; it excludes " + std::to_string(without.stats.fitting) + " strategies that do, the best of them " +
+                                            nd::to_text(best.config),
+                                        name + "=" + nd::value_text(list.dimension, nd::value_of(best.config, list.dimension))));
+    }
+    return out;
+  }
+
+  /// Every field of the stated strategy that cannot be, at its place in the input, with what could.
+  [[nodiscard]] std::vector<nd::Diagnostic> why_not() const {
+    constexpr std::string_view kSetting = "--set ";
+    std::vector<nd::Diagnostic> out;
+    for (auto& problem : nd::check_space(prepared_.scenario, nd::fixed_space(prepared_.scenario.run.strategy))) {
+      if (problem.severity != nd::Severity::error) continue;
+      problem.where.file = prepared_.file;
+      if (problem.where.path.starts_with(kSetting)) {
+        problem.where.path.erase(0, kSetting.size());
+        if (const auto dimension = nd::parse_dimension(problem.where.path, {})) {
+          const auto origin = prepared_.stated.origins.find(std::string(nd::dimension_info(*dimension).field));
+          if (origin != prepared_.stated.origins.end() && origin->second.where.line > 0) problem.where = origin->second.where;
+        }
+      }
+      problem.message = "the stated strategy cannot run: " + problem.message;
+      out.push_back(std::move(problem));
+    }
+    if (out.empty())
+      out.push_back(nd::make_diagnostic(nd::Errc::conflict, {prepared_.file, 0, 0, {}},
+                                        "the stated strategy cannot run: " + prepared_.stated_problem,
+                                        "leave out --explain file to search"));
+    return out;
   }
 
   bool written(const std::optional<nd::Diagnostic>& problem, const std::string& path) {

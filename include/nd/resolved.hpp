@@ -24,6 +24,7 @@ struct Original {
 struct ResolvedFile {
   std::string suffix;  ///< behind the stem the caller chooses: ".yaml", ".sh", ".accelerate.yaml"
   std::string text;
+  std::string note = {};  ///< parts of the strategy that the file leaves to others, for a person; usually empty
 };
 
 /// Reads the input again. Errors: io, syntax (no text).

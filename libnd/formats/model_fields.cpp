@@ -154,10 +154,32 @@ void merge_model_fields(ModelSpec& spec, const ModelSpec& other, Precedence prec
         field.member);
 }
 
+namespace {
+
+/// Indices and counts of layers that reach beyond the model's.
+std::vector<Diagnostic> beyond_layers(const ModelSpec& spec) {
+  std::vector<Diagnostic> out;
+  const std::int64_t layers = spec.num_hidden_layers.value_or(0);
+  if (layers < 1) return out;
+  const auto problem = [&](const char* field, const std::string& message) {
+    out.push_back(make_diagnostic(Errc::conflict, {{}, 0, 0, field}, message + ", the model has " + std::to_string(layers) + " layers"));
+  };
+  if (spec.first_k_dense_replace.value_or(0) > layers) problem("first_k_dense_replace", std::to_string(*spec.first_k_dense_replace) + " leading dense layers");
+  for (const auto& [field, list] : {std::pair{"mlp_only_layers", &spec.mlp_only_layers}, std::pair{"moe_layers", &spec.moe_layers}})
+    for (const std::int64_t index : *list)
+      if (index < 0 || index >= layers) problem(field, "there is no layer " + std::to_string(index));
+  return out;
+}
+
+}  // namespace
+
 std::vector<Diagnostic> model_problems(const ModelSpec& spec, const ConfigNode& root, const FieldPlaces& places) {
   const auto resolved = resolve_model(spec);
-  if (resolved) return {};
-  std::vector<Diagnostic> out = resolved.error().diagnostics;
+  std::vector<Diagnostic> out = resolved ? std::vector<Diagnostic>{} : resolved.error().diagnostics;
+  for (auto& problem : beyond_layers(spec)) {
+    const auto same = [&problem](const Diagnostic& other) { return other.where.path == problem.where.path; };
+    if (std::none_of(out.begin(), out.end(), same)) out.push_back(std::move(problem));
+  }
   for (Diagnostic& problem : out) {
     const auto place = places.find(problem.where.path);
     if (place != places.end()) {

@@ -7,6 +7,7 @@
 
 #include "core/text.hpp"
 #include "formats/tree/scalar.hpp"
+#include "formats/write/writers.hpp"
 #include "nd/formats.hpp"
 
 namespace nd::formats {
@@ -38,7 +39,7 @@ Likeness sniff_hf(const ConfigNode& root) {
 }
 
 Likeness sniff_hyper_v2(const ConfigNode& root) {
-  if (has(root, "parallelism") || has(root, "cluster") || has(root, "train_yaml")) return kNoSign;
+  if (has(root, "parallelism") || has(root, "cluster") || has(root, "train_yaml") || has(root, "distributed_type")) return kNoSign;
   constexpr std::array<std::string_view, 3> kSections{"training", "accelerator", "fsdp_config"};
   if (has(root, "model", "flavor")) return kNoSign;
   if (has(root, "model", "pretrained_model_name_or_path") || has(root, "train", "accelerator") || has(root, "model", "config_overrides")) return kCertain;
@@ -68,6 +69,29 @@ Likeness sniff_megatron(const ConfigNode& root) {
   return has(root, "num_attention_heads") && has(root, "tensor_model_parallel_size") && !has(root, "tmp") ? kCertain : kNoSign;
 }
 
+Likeness sniff_accelerate(const ConfigNode& root) {
+  if (has(root, "distributed_type")) return kCertain;
+  return has(root, "compute_environment") ? kLikely : kNoSign;
+}
+
+Likeness sniff_deepspeed(const ConfigNode& root) {
+  if (has(root, "zero_optimization") || has(root, "train_micro_batch_size_per_gpu")) return kCertain;
+  return has(root, "train_batch_size") && (has(root, "fp16") || has(root, "bf16") || has(root, "optimizer")) ? kLikely : kNoSign;
+}
+
+Likeness sniff_hf_trainer(const ConfigNode& root) {
+  if (has(root, "per_device_train_batch_size")) return kCertain;
+  return has(root, "model_name_or_path") && has(root, "learning_rate") ? kLikely : kNoSign;
+}
+
+/// The three-file form has no look of its own: its model file alone is a train.yaml in part.
+Likeness sniff_nothing(const ConfigNode&) { return kNoSign; }
+
+Result<Request> read_alone(const ConfigNode& root, const std::string&, const DataStore&, const ReadOptions&) {
+  return make_error(Errc::missing_field, root.where, "the three-file form takes a model, a train and an accelerate file",
+                    "-y MODEL --train-yaml TRAIN --accelerate-yaml ACCELERATE");
+}
+
 Likeness sniff_torchtitan(const ConfigNode& root) {
   if (has(root, "model", "flavor")) return kCertain;
   return has(root, "parallelism", "data_parallel_shard_degree") || has(root, "training", "local_batch_size") ? kLikely : kNoSign;
@@ -89,6 +113,12 @@ Error not_read(const Format& format, const SourceRef& where) {
                     core::name_hint("", readable_ids()));
 }
 
+bool is_named(const Format& format, std::string_view id) {
+  if (format.id == id) return true;
+  const auto names = core::split(format.aliases, ' ');
+  return std::find(names.begin(), names.end(), id) != names.end();
+}
+
 /// The row to read with, or why there is none.
 struct Choice {
   const Format* format = nullptr;
@@ -106,7 +136,7 @@ Choice choose(const ConfigNode& root, std::string_view wanted) {
   }
   const std::string id = core::canonical_name(wanted);
   for (const auto& format : formats()) {
-    if (format.id != id) continue;
+    if (!is_named(format, id)) continue;
     if (format.sniff(root) == kNoSign && seen != nullptr)
       return {nullptr, make_error(Errc::conflict, root.where, "is read as " + named(format) + " but looks like a " + named(*seen),
                                   "-f " + std::string(seen->id) + ", or another file")};
@@ -150,8 +180,11 @@ Result<Request> read_parsed(const Result<ConfigNode>& root, const std::string& p
   if (choice.format == nullptr) return std::move(choice.error);
   auto request = choice.format->read(*root, path, data, asked.options);
   if (!request) return request;
-  request->format = std::string(choice.format->id);
-  request->file = path;
+  // A search config passes on what it lies over.
+  if (request->file.empty()) {
+    request->format = std::string(choice.format->id);
+    request->file = path;
+  }
   if (asked.format.empty()) {
     Diagnostic note = make_diagnostic(Errc::unsupported, {path, 0, 0, {}}, "read as " + named(*choice.format) + ", guessed from its content");
     note.severity = Severity::note;
@@ -170,13 +203,17 @@ Result<Request> read_file(const std::string& path, const ReadAs& asked, const Da
 
 const std::vector<Format>& formats() {
   static const std::vector<Format> kRows{
-      {"mindformers", "MindFormers YAML", ".yaml .yml", sniff_mindformers, read_mindformers},
-      {"hyper_v2", "HyperParallel train.yaml", ".yaml .yml", sniff_hyper_v2, read_hyper_v2},
+      {"mindformers", "MindFormers YAML", ".yaml .yml", sniff_mindformers, read_mindformers, write_mindformers},
+      {"hyper_v2", "HyperParallel train.yaml", ".yaml .yml", sniff_hyper_v2, read_hyper_v2, write_hyper_v2},
       {"hf", "Hugging Face config.json", ".json", sniff_hf, read_hf},
-      {"search", "search config", ".yaml .yml", sniff_search, nullptr},
+      {"search", "search config", ".yaml .yml", sniff_search, read_search_config, write_search_config},
+      {"hyperparallel2", "HyperParallel in three files", ".yaml .yml", sniff_nothing, read_alone},
       {"mindspeed", "MindSpeed JSON", ".json", sniff_mindspeed, nullptr},
       {"megatron", "Megatron argument dump", ".json .sh", sniff_megatron, nullptr},
-      {"hyperparallel", "TorchTitan TOML", ".toml", sniff_torchtitan, nullptr},
+      {"torchtitan", "TorchTitan TOML", ".toml", sniff_torchtitan, read_torchtitan, write_torchtitan, "", "hyperparallel"},
+      {"hf_trainer", "training arguments of the Hugging Face Trainer", ".yaml .yml .json", sniff_hf_trainer, read_hf_trainer, write_hf_trainer},
+      {"accelerate", "Accelerate YAML", ".yaml .yml", sniff_accelerate, read_accelerate, write_accelerate},
+      {"deepspeed", "DeepSpeed JSON", ".json", sniff_deepspeed, read_deepspeed, write_deepspeed},
   };
   return kRows;
 }
@@ -205,7 +242,7 @@ namespace nd {
 std::vector<FormatInfo> format_list() {
   std::vector<FormatInfo> out;
   for (const auto& format : formats::formats())
-    if (format.read != nullptr) out.push_back({format.id, format.title, format.suffixes});
+    if (format.read != nullptr) out.push_back({format.id, format.title, format.suffixes, format.aliases});
   return out;
 }
 
@@ -217,6 +254,9 @@ Result<Request> read_request(const std::string& path, std::string_view format, c
     if (!fs::exists(config, error)) return make_error(Errc::io, {path, 0, 0, {}}, "is a folder without a config.json");
     return formats::read_file(config, {format, options}, data);
   }
+  if (!fs::exists(path, error) && std::count(path.begin(), path.end(), ':') == 1 && path.find('/') == std::string::npos && path.find(".toml") == std::string::npos)
+    return make_error(Errc::unsupported, {path, 0, 0, {}}, "names a Python function of a module (module:config), which cannot be read without running it",
+                      "give the job's TOML, or the model's config.json with the degrees as conditions (--set)");
   if (!fs::exists(path, error) && formats::may_be_preset(path)) return formats::read_preset(path, format, data);
   return formats::read_file(path, {format, options}, data);
 }

@@ -21,6 +21,7 @@ struct Format {
   ReadFunction read;
   WriteFunction write = nullptr;         ///< puts a strategy into a document; nullptr: the format states none
   std::string_view extra_suffixes = "";  ///< of the files `write` makes besides the document itself, separated by spaces
+  std::string_view aliases = "";         ///< further names for -f, separated by spaces
 };
 
 [[nodiscard]] const std::vector<Format>& formats();

@@ -189,13 +189,17 @@ std::string misses(const SearchReport& report) {
 
 std::string assumptions(const SearchReport& report) {
   std::string out;
-  std::string pinned;
+  // What nobody states is not the input's: it is what the trainer does without being told.
+  std::string stated, unstated;
   for (const auto& info : dimension_list()) {
     const auto& choice = report.space.of(info.id);
-    if (choice.pinned)
-      pinned += fmt::format("{}{}={}", pinned.empty() ? "" : " ", info.name, value_text(info.id, choice.values.front()));
+    if (!choice.pinned) continue;
+    const bool said = report.scenario.run.origins.contains(std::string(info.field));
+    auto& list = said ? stated : unstated;
+    list += fmt::format("{}{}={}", list.empty() ? "" : " ", info.name, value_text(info.id, choice.values.front()));
   }
-  if (!pinned.empty()) out += "not searched, as the input has it: " + pinned + "\n";
+  if (!stated.empty()) out += "not searched, as the input has it: " + stated + "\n";
+  if (!unstated.empty()) out += "not searched, nobody states it: " + unstated + "\n";
   if (!report.defaulted.empty()) {
     std::string list;
     for (const auto& name : report.defaulted) {

@@ -63,7 +63,7 @@ TEST_CASE("Unknown names are refused with the nearest") {
 }
 
 TEST_CASE("Options of the predecessor that are not there yet are refused, never ignored") {
-  for (const char* option : {"-k 0", "-ar", "-swap_os", "-mppb", "-ao", "-e 3", "-ee 3", "-eee 3", "-s x.yaml", "-rp",
+  for (const char* option : {"-k 0", "-ar", "-swap_os", "-mppb", "-ao", "-e 3", "-ee 3", "-eee 3", "-rp",
                              "--host_link_gibps 3", "--shard 1/2", "--objective tokens"}) {
     INFO(option);
     refused(kLlama + " " + option, 2, "not available in this version");

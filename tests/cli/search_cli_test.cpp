@@ -75,7 +75,7 @@ TEST_CASE("Dimensions off the list stay as they are") {
     CHECK(c["tp"] == 1);
     CHECK(c["cp"] == 1);
   }
-  CHECK_THAT(run_nd(kLlama + " -l PP MBS RECOMPUTE").out, Contains("not searched, as the input has it: tp=1"));
+  CHECK_THAT(run_nd(kLlama + " -l PP MBS RECOMPUTE").out, Contains("not searched, nobody states it: tp=1"));
 }
 
 TEST_CASE("A MoE model searches expert parallelism") {

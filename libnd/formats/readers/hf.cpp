@@ -83,6 +83,8 @@ class HfModelReader {
     derive_width();
     derive_windows();
     derive_moe_layers();
+    check_words();
+    check_groups();
     refuse_near_misses();
     return std::move(spec_);
   }
@@ -178,6 +180,46 @@ class HfModelReader {
     if (step == 1) return;
     for (std::int64_t i = spec_.first_k_dense_replace.value_or(0); i < layers(); ++i)
       if (i % step == 0) spec_.moe_layers.push_back(i);
+  }
+
+  /// A type or an activation that no library has is a slip, whether it is priced or not.
+  void check_words() {
+    constexpr std::array<std::string_view, 12> kTypes{"auto", "float64", "float32", "float16", "bfloat16", "half", "float", "double", "float8_e4m3fn", "float8_e5m2", "bf16", "fp16"};
+    // transformers.activations.ACT2FN and the names of older configurations.
+    constexpr std::array<std::string_view, 30> kActivations{
+        "silu", "swish", "gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "gelu_python", "gelu_python_tanh", "gelu_accurate", "gelu_10", "quick_gelu", "relu", "relu2", "relu_squared", "relu6",
+        "leaky_relu", "prelu", "mish", "tanh", "sigmoid", "linear", "laplace", "swiglu", "geglu", "reglu", "glu", "squared_relu", "xielu", "silu_and_mul", "gelu_tanh"};
+    for (const ConfigNode* const section : {&text_, &root_}) {
+      for (const std::string_view key : {"torch_dtype", "dtype"}) check_word(*section, key, kTypes, "torch.");
+      if (section == &root_ && &root_ != &text_) break;
+      for (const std::string_view key : {"hidden_act", "hidden_activation", "activation_function"}) check_word(*section, key, kActivations, {});
+      if (&root_ == &text_) break;
+    }
+  }
+
+  template <std::size_t N>
+  void check_word(const ConfigNode& section, std::string_view key, const std::array<std::string_view, N>& known, std::string_view prefix) {
+    const ConfigNode* const node = section.find(key);
+    if (node == nullptr || node->is_null()) return;
+    MapReader map(section, sink_);
+    const auto text = map.string(key);
+    if (!text) return;
+    std::string word = core::canonical_name(*text);
+    if (!prefix.empty() && word.starts_with(prefix)) word.erase(0, prefix.size());
+    if (std::find(known.begin(), known.end(), word) != known.end()) return;
+    sink_.push_back(make_diagnostic(Errc::out_of_range, node->where, "'" + text->substr(0, 60) + "' is no " + (prefix.empty() ? "activation" : "data type"),
+                                    core::name_hint(word, {known.begin(), known.end()})));
+  }
+
+  /// Group-limited routing: groups of equal size, and no more chosen than there are.
+  void check_groups() {
+    const auto groups = map_.integer("n_group"), chosen = map_.integer("topk_group");
+    const auto problem = [this](std::string_view key, std::string message) { map_.error(key, Errc::conflict, std::move(message)); };
+    if (groups && *groups < 1) problem("n_group", "must be at least 1, is " + std::to_string(*groups));
+    if (groups && *groups >= 1 && spec_.num_experts && *spec_.num_experts % *groups != 0)
+      problem("n_group", std::to_string(*spec_.num_experts) + " experts are no multiple of " + std::to_string(*groups) + " groups");
+    if (groups && chosen && (*chosen < 1 || *chosen > *groups))
+      problem("topk_group", "must be from 1 to n_group " + std::to_string(*groups) + ", is " + std::to_string(*chosen));
   }
 
   /// Config files hold many keys nobody reads here, but one letter off a key that is read, and that is not stated, is a typo

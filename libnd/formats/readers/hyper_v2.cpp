@@ -21,32 +21,18 @@
 namespace nd::formats {
 namespace {
 
-/// AutoModels when anything of it is there, else the older schema when its sections are.
-bool is_auto_models(const ConfigNode& root) {
-  if (root.find("train") == nullptr && root.find("data") == nullptr) return true;
-  return find_path(root, "model.pretrained_model_name_or_path") != nullptr || root.find("training") != nullptr ||
-         root.find("accelerator") != nullptr || root.find("fsdp_config") != nullptr;
-}
-
 const ConfigNode& section_or_self(const ConfigNode& root, std::string_view key) {
   const ConfigNode* const node = root.find(key);
   return node != nullptr && node->is_mapping() ? *node : root;
 }
 
-/// A value several settings look at is reported once.
-std::vector<Diagnostic> without_repeats(std::vector<Diagnostic> all) {
-  std::vector<Diagnostic> out;
-  for (Diagnostic& one : all)
-    if (std::find(out.begin(), out.end(), one) == out.end()) out.push_back(std::move(one));
-  return out;
-}
-
 /// Reads the run of one train.yaml. Thread-compatible; lives for one document.
 class HyperReader {
  public:
-  HyperReader(const ConfigNode& root, const hyper_v2::Model& model, Findings& findings)
+  HyperReader(const ConfigNode& root, const hyper_v2::Model& model, const ReadOptions& options, Findings& findings)
       : root_(root),
-        auto_models_(is_auto_models(root)),
+        options_(options),
+        auto_models_(hyper_v2::is_auto_models(root)),
         legacy_(section_or_self(root, "train")),
         model_(model),
         findings_(findings),
@@ -60,7 +46,9 @@ class HyperReader {
         optimizer_(auto_models_ ? root : legacy_, "optimizer", findings) {}
 
   RunSpec read() {
-    run_.framework = "hyperparallel";
+    // The older schema drives MindSpore's parallel optimizer, whose habits are the MindFormers profile's.
+    run_.framework = auto_models_ ? "hyperparallel" : "mindformers";
+    if (!auto_models_) findings_.note(root_.where, "the older schema runs on MindSpore: priced with the MindFormers profile");
     run_.origins["framework"] = {Origin::Kind::file, root_.where};
     degrees();
     sharding();
@@ -110,8 +98,10 @@ class HyperReader {
   void read_schedule() {
     const auto name = accelerator_.map().string("pipeline_scheduler");
     if (!name) return;
-    if (const auto schedule = find_schedule(*name))
-      return state(run_, "schedule", &RunSpec::schedule, schedule, accelerator_.where("pipeline_scheduler"));
+    if (const auto schedule = find_schedule(*name)) {
+      const bool chunks = schedule == Schedule::one_f_one_b && run_.vpp.value_or(1) > 1;
+      return state(run_, "schedule", &RunSpec::schedule, std::optional(chunks ? Schedule::interleaved : *schedule), accelerator_.where("pipeline_scheduler"));
+    }
     std::vector<std::string> known;
     for (const Schedule schedule : all_schedules()) known.emplace_back(to_text(schedule));
     accelerator_.map().error("pipeline_scheduler", Errc::unsupported, "unknown schedule '" + name->substr(0, 60) + "'",
@@ -149,6 +139,10 @@ class HyperReader {
       context_.map().error("device_num", Errc::conflict,
                            std::to_string(*run_.devices) + " devices are not divisible by tp*pp*cp = " + std::to_string(inner));
       run_.devices.reset();
+    }
+    if (!run_.devices && auto_models_ && options_.devices && *options_.devices % inner == 0) {
+      run_.devices = options_.devices;
+      run_.origins["devices"] = {Origin::Kind::flag, {{}, 0, 0, "-d"}};
     }
     if (auto_models_) {
       shard_auto_models();
@@ -452,6 +446,7 @@ class HyperReader {
   }
 
   const ConfigNode& root_;
+  const ReadOptions& options_;
   bool auto_models_;
   const ConfigNode& legacy_;
   const hyper_v2::Model& model_;
@@ -464,15 +459,15 @@ class HyperReader {
 
 }  // namespace
 
-Result<Request> read_hyper_v2(const ConfigNode& root, const std::string& path, const DataStore& data, const ReadOptions&) {
+Result<Request> read_hyper_v2(const ConfigNode& root, const std::string& path, const DataStore& data, const ReadOptions& options) {
   Findings findings;
   if (!root.is_mapping()) {
     const MapReader refusing(root, findings.problems);
     return Error(std::move(findings.problems));
   }
-  const hyper_v2::Model model = hyper_v2::read_model({root, path, data, is_auto_models(root)}, findings);
+  const hyper_v2::Model model = hyper_v2::read_model({root, path, data, hyper_v2::is_auto_models(root)}, findings);
   Request out;
-  out.run = HyperReader(root, model, findings).read();
+  out.run = HyperReader(root, model, options, findings).read();
   if (model.found) {
     const ConfigNode& place = model.overrides != nullptr ? *model.overrides : section_or_self(root, "model");
     auto problems = model_problems(model.spec, place, model.places);

@@ -21,41 +21,28 @@ namespace fs = std::filesystem;
 constexpr std::array<std::string_view, 7> kRunOverrides{"offset", "full_rec", "sel_rec", "capacity_factor", "cap_fact", "use_gmm", "gmm"};
 
 /// Spellings of the trainer's own model spec that differ from the Hugging Face ones.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kSpellings{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kSpellings{{
     {"attn_output_gate", "attention_output_gate"},
     {"qkv_bias", "attention_bias"},
     {"o_bias", "attention_output_bias"},
     {"mlp_bias", "ffn_bias"},
     {"layer_norms", "norms_per_layer"},
     {"n_routed_experts", "num_experts"},
+    {"moe_inter_dim", "moe_intermediate_size"},
 }};
-
-std::string_view field_of(std::string_view key) {
-  for (const auto& [spelling, field] : kSpellings)
-    if (spelling == key) return field;
-  return key;
-}
-
-std::vector<std::string> override_keys() {
-  std::vector<std::string> out = model_field_names();
-  for (const auto key : kRunOverrides) out.emplace_back(key);
-  for (const auto& [spelling, field] : kSpellings) out.emplace_back(spelling);
-  out.emplace_back("seq_length");
-  return out;
-}
 
 void read_overrides(const ConfigNode& node, Model& model, Findings& findings) {
   MapReader map(node, findings.problems);
   ModelSpec stated;
   for (const auto& [key, value] : node.members) {
     if (is_run_override(key) || key == "name" || key == "model_type" || value.is_null()) continue;
-    if (!read_model_field(map, key, field_of(key), stated)) {
+    if (!read_model_field(map, key, model_field_of(key), stated)) {
       findings.problems.push_back(make_diagnostic(Errc::unknown_key, value.key_where(),
                                                   "unknown key '" + key.substr(0, 60) + "': the overrides state a model only",
-                                                  core::name_hint(key, override_keys())));
+                                                  core::name_hint(key, model_keys())));
       continue;
     }
-    model.places.insert_or_assign(std::string(field_of(key)), value.where);
+    model.places.insert_or_assign(std::string(model_field_of(key)), value.where);
   }
   merge_model_fields(model.spec, stated, Precedence::replace);
 }
@@ -115,6 +102,26 @@ void drop_untrained(const ModelSource& source, Model& model, Findings& findings)
 }
 
 }  // namespace
+
+bool is_auto_models(const ConfigNode& root) {
+  if (root.find("train") == nullptr && root.find("data") == nullptr) return true;
+  return find_path(root, "model.pretrained_model_name_or_path") != nullptr || root.find("training") != nullptr ||
+         root.find("accelerator") != nullptr || root.find("fsdp_config") != nullptr;
+}
+
+std::string_view model_field_of(std::string_view key) {
+  for (const auto& [spelling, field] : kSpellings)
+    if (spelling == key) return field;
+  return key;
+}
+
+std::vector<std::string> model_keys() {
+  std::vector<std::string> out = model_field_names();
+  for (const auto key : kRunOverrides) out.emplace_back(key);
+  for (const auto& [spelling, field] : kSpellings) out.emplace_back(spelling);
+  out.emplace_back("seq_length");
+  return out;
+}
 
 bool is_run_override(std::string_view key) {
   return key == "seq_length" || std::find(kRunOverrides.begin(), kRunOverrides.end(), key) != kRunOverrides.end();

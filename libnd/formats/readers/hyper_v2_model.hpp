@@ -27,6 +27,12 @@ struct ModelSource {
   bool auto_models = true;  ///< the current schema: trains no MTP block and no tower
 };
 
+/// AutoModels when anything of it is there, else the older schema when its sections are.
+[[nodiscard]] bool is_auto_models(const ConfigNode& root);
+/// The field of a model that a key of the trainer's own model spec means: its own name, or the one of another spelling.
+[[nodiscard]] std::string_view model_field_of(std::string_view key);
+/// Every key that states a model.
+[[nodiscard]] std::vector<std::string> model_keys();
 /// Keys of config_overrides that describe the run, not the model.
 [[nodiscard]] bool is_run_override(std::string_view key);
 /// Checkpoint first, then overrides field by field. Problems go to `findings`.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-
 #include "formats/readers/mindformers_model.hpp"
 #include "formats/readers/mindformers_run.hpp"
 #include "formats/readers/reader.hpp"
 #include "formats/readers/section.hpp"
 #include "formats/readers/stage_lists.hpp"
+#include "formats/tree/scalar.hpp"
 
 namespace nd::formats {
 
@@ -17,21 +16,25 @@ void require_section(Section& section, std::string_view what, Findings& findings
       make_diagnostic(Errc::missing_field, section.node().where, "the section '" + section.node().where.path + "' is required: " + std::string(what)));
 }
 
-/// What is wrong with the model as a whole. A field that was refused is open: it is not reported as missing besides.
-void add_model_problems(const ModelSpec& spec, const ConfigNode& section, const FieldPlaces& places, Findings& findings) {
-  const std::vector<Diagnostic> before = findings.problems;
-  for (auto& problem : model_problems(spec, section, places)) {
-    const auto same_place = [&problem](const Diagnostic& other) { return other.where == problem.where; };
-    if (problem.code != Errc::missing_field || std::none_of(before.begin(), before.end(), same_place))
-      findings.problems.push_back(std::move(problem));
-  }
+/// A key that changes memory or time and is not priced, with the value that changes nothing.
+struct Unpriced {
+  Section& section;
+  std::string_view key;
+  bool harmless;
+  const char* what;
+};
+
+void warn_unpriced(const Unpriced& one, Findings& findings) {
+  const ConfigNode* const node = one.section.map().child(one.key);
+  if (node == nullptr || as_boolean(*node) == one.harmless || (node->is_sequence() && node->items.empty())) return;
+  findings.warn(Errc::unsupported, node->where, std::string("is not priced: ") + one.what);
 }
 
-/// Warnings and errors in the order of the file, whatever order the parts were read in.
-void sort_by_place(std::vector<Diagnostic>& all) {
-  std::stable_sort(all.begin(), all.end(), [](const Diagnostic& a, const Diagnostic& b) {
-    return a.where.line != b.where.line ? a.where.line < b.where.line : a.where.column < b.where.column;
-  });
+/// An expert table that is not split over the model-parallel ranks, where there is one stage only.
+void warn_table(Section& degrees, const RunSpec& run, Findings& findings) {
+  const auto whole = degrees.map().boolean("vocab_emb_dp").value_or(true);
+  if (whole && run.tp.value_or(1) > 1 && run.pp.value_or(1) == 1)
+    findings.warn(Errc::unsupported, degrees.where("vocab_emb_dp"), "is not priced: the embedding table is counted as split over the model-parallel ranks");
 }
 
 }  // namespace
@@ -63,7 +66,20 @@ Result<Request> read_mindformers(const ConfigNode& root, const std::string&, con
   out.run.layers_per_chunk = read_offset(model, shape);
   if (!out.run.layers_per_chunk.empty()) out.run.origins["layers_per_chunk"] = {Origin::Kind::file, model.where("offset")};
   read_recompute(recompute, shape, out.run, findings);
-  for (Section* const section : {&top, &trainer, &runner, &context, &parallel, &sharding, &pipeline, &degrees, &recompute, &experts, &outer, &model})
+  Section swap(root, "swap_config", findings);
+  for (const Unpriced& one : {Unpriced{recompute, "recompute_slice_activation", false, "kept inputs are counted as the framework profile says"},
+                              Unpriced{recompute, "select_comm_recompute", false, "gathered inputs are counted as the framework profile says"},
+                              Unpriced{recompute, "mp_comm_recompute", true, "full recompute is counted with its communication"},
+                              Unpriced{recompute, "parallel_optimizer_comm_recompute", false, "gathered weights are counted as kept for the backward"},
+                              Unpriced{recompute, "select_recompute_exclude", false, "every operator of a recomputed layer is counted as recomputed"},
+                              Unpriced{swap, "swap", false, "activations are counted on the device"},
+                              Unpriced{swap, "layer_swap", false, "activations are counted on the device"},
+                              Unpriced{swap, "op_swap", false, "activations are counted on the device"},
+                              Unpriced{experts, "enable_deredundency", false, "tokens are counted as exchanged by one all-to-all"}})
+    warn_unpriced(one, findings);
+  warn_table(degrees, out.run, findings);
+  top.map().ignore({"swap_config"});
+  for (Section* const section : {&top, &swap, &trainer, &runner, &context, &parallel, &sharding, &pipeline, &degrees, &recompute, &experts, &outer, &model})
     section->finish();
   if (model.stated()) add_model_problems(out.model, model.node(), spec.places, findings);
   if (!findings.problems.empty()) {

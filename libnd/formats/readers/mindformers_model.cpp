@@ -6,6 +6,7 @@
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
+#include "formats/readers/values.hpp"
 #include "formats/tree/scalar.hpp"
 
 namespace nd::formats::mindformers {
@@ -60,37 +61,6 @@ const std::array<Row, 6>& expert_rows() {
 }
 const Names kExpertCount{"expert_num", "n_routed_experts", "num_experts", "num_moe_experts"};
 
-/// Free-text names of trainers and classes by the family they contain; the more specific first.
-struct FamilyName {
-  std::string_view part, model_type;
-};
-constexpr std::array<FamilyName, 17> kFamilyNames{{{"deepseek", "deepseek_v3"},
-                                                   {"mixtral", "mixtral"},
-                                                   {"qwen3_next", "qwen3_next"},
-                                                   {"qwen3_5", "qwen3_5"},
-                                                   {"qwen3", "qwen3"},
-                                                   {"qwen2_moe", "qwen2_moe"},
-                                                   {"qwen2", "qwen2"},
-                                                   {"qwen", "qwen"},
-                                                   {"llama", "llama"},
-                                                   {"glm4_moe", "glm4_moe"},
-                                                   {"glm", "chatglm"},
-                                                   {"internlm2", "internlm2"},
-                                                   {"baichuan", "baichuan"},
-                                                   {"mistral", "mistral"},
-                                                   {"gemma2", "gemma2"},
-                                                   {"telechat", "telechat"},
-                                                   {"gpt2", "gpt2"}}};
-
-std::string family_of(const std::string& name) {
-  std::string plain = core::canonical_name(name);
-  for (char& c : plain)
-    if (c == '.') c = '_';
-  for (const auto& row : kFamilyNames)
-    if (plain.find(row.part) != std::string::npos) return std::string(row.model_type);
-  return {};
-}
-
 class ModelReader {
  public:
   ModelReader(const ModelSections& sections, const DataStore& data, Findings& findings)
@@ -136,8 +106,8 @@ class ModelReader {
       out_.spec.model_type = *type;
       return;
     }
-    out_.spec.model_type = family_of(out_.spec.name);
-    if (out_.spec.model_type.empty()) out_.spec.model_type = family_of(model_.map().string("type").value_or(""));
+    out_.spec.model_type = family_of_name(out_.spec.name);
+    if (out_.spec.model_type.empty()) out_.spec.model_type = family_of_name(model_.map().string("type").value_or(""));
     if (out_.spec.model_type.empty()) {
       out_.spec.model_type = out_.spec.name;  // it may be the name of a family; if not, the defaults say so
     }

@@ -196,8 +196,8 @@ class RunReader {
     const auto ulysses = section.map().positive("ulysses_degree_in_cp");
     const auto where = section.where("context_parallel_algo");
     state(run_, "cp_algorithm", &RunSpec::cp_algorithm, algorithm, where);
+    if (!section.map().has("context_parallel_algo")) run_.cp_algorithm = CpAlgorithm::all_gather;  // the framework's own default
     if (cp > 1 && !section.map().has("context_parallel_algo")) {
-      run_.cp_algorithm = CpAlgorithm::all_gather;
       findings_.warn(Errc::missing_field, where, "the context parallel algorithm is not stated; colossalai_cp is assumed");
     }
     const ConfigNode* const word = section.map().child("context_parallel_algo");
@@ -239,7 +239,9 @@ class RunReader {
     // -1 is MindSpore's "all"; a size that does not divide the data-parallel ranks falls back to all of them as well.
     const auto size_where = s_.sharding.where("optimizer_weight_shard_size");
     const std::int64_t all = dp();
-    const bool usable = size && *size >= 1 && all % *size == 0;
+    // Ranks that hold the same weights: the data-parallel ones, and those of context parallelism when the size asks for them.
+    const auto copies = core::multiply(all, run_.cp.value_or(1)).value_or(all);
+    const bool usable = size && *size >= 1 && copies % *size == 0;
     if (size && *size >= 1 && !usable)
       findings_.warn(Errc::conflict, size_where,
                      std::to_string(*size) + " does not divide the " + std::to_string(all) + " data-parallel ranks; all of them are assumed");

@@ -22,5 +22,17 @@ using ReadFunction = Result<Request> (*)(const ConfigNode& root, const std::stri
 [[nodiscard]] Result<Request> read_hyper_v2(const ConfigNode& root, const std::string& path, const DataStore& data, const ReadOptions& options = {});
 /// A MindFormers YAML, legacy and mcore spelling.
 [[nodiscard]] Result<Request> read_mindformers(const ConfigNode& root, const std::string& path, const DataStore& data, const ReadOptions& options = {});
+/// A TorchTitan job TOML: the model from its flavor table, the run.
+[[nodiscard]] Result<Request> read_torchtitan(const ConfigNode& root, const std::string& path, const DataStore& data, const ReadOptions& options = {});
+/// A search config: the run it names or states, and what may vary (Request::candidates).
+[[nodiscard]] Result<Request> read_search_config(const ConfigNode& root, const std::string& path, const DataStore& data, const ReadOptions& options = {});
+/// The same laid over a run that another file states.
+[[nodiscard]] Result<Request> read_search_config_over(Request base, const ConfigNode& root, const DataStore& data, const ReadOptions& options);
+/// A DeepSpeed JSON: the run without a model.
+[[nodiscard]] Result<Request> read_deepspeed(const ConfigNode& root, const std::string& path, const DataStore& data, const ReadOptions& options = {});
+/// An Accelerate YAML: the run without a model.
+[[nodiscard]] Result<Request> read_accelerate(const ConfigNode& root, const std::string& path, const DataStore& data, const ReadOptions& options = {});
+/// Training arguments of the Hugging Face Trainer (YAML or JSON); the model by `model_name_or_path` where it is a folder or a preset.
+[[nodiscard]] Result<Request> read_hf_trainer(const ConfigNode& root, const std::string& path, const DataStore& data, const ReadOptions& options = {});
 
 }  // namespace nd::formats

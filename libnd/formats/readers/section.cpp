@@ -2,6 +2,7 @@
 #include "formats/readers/section.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include "core/text.hpp"
 
@@ -27,12 +28,11 @@ bool same_value(const ConfigNode& a, const ConfigNode& b) {
 }
 
 /// A key so near to a known one that it is taken for a slip of the pen; short keys are near to everything.
-std::string near_miss(const std::string& key, const std::set<std::string, std::less<>>& known) {
+std::string near_miss(const std::string& key, const std::set<std::string, std::less<>>& known, int slip = 2) {
   constexpr std::size_t kShortest = 6, kLongest = 64;
-  constexpr int kSlip = 2;
   if (key.size() < kShortest || key.size() > kLongest) return {};
   for (const auto& name : known)
-    if (name.size() >= kShortest && core::edit_distance(core::canonical_name(key), core::canonical_name(name)) <= kSlip) return name;
+    if (name.size() >= kShortest && core::edit_distance(core::canonical_name(key), core::canonical_name(name)) <= slip) return name;
   return {};
 }
 
@@ -44,6 +44,28 @@ void Findings::warn(Errc code, SourceRef where, std::string message, std::string
 
 void Findings::note(SourceRef where, std::string message, std::string hint) {
   notes.push_back({Severity::note, Errc::unsupported, std::move(where), std::move(message), std::move(hint)});
+}
+
+void sort_by_place(std::vector<Diagnostic>& all) {
+  std::stable_sort(all.begin(), all.end(), [](const Diagnostic& a, const Diagnostic& b) {
+    return std::tie(a.where.file, a.where.line, a.where.column) < std::tie(b.where.file, b.where.line, b.where.column);
+  });
+}
+
+std::vector<Diagnostic> without_repeats(std::vector<Diagnostic> all) {
+  std::vector<Diagnostic> out;
+  for (Diagnostic& one : all)
+    if (std::find(out.begin(), out.end(), one) == out.end()) out.push_back(std::move(one));
+  return out;
+}
+
+void add_model_problems(const ModelSpec& spec, const ConfigNode& section, const FieldPlaces& places, Findings& findings) {
+  const std::vector<Diagnostic> before = findings.problems;
+  for (auto& problem : model_problems(spec, section, places)) {
+    const auto same_place = [&problem](const Diagnostic& other) { return other.where == problem.where; };
+    if (problem.code != Errc::missing_field || std::none_of(before.begin(), before.end(), same_place))
+      findings.problems.push_back(std::move(problem));
+  }
 }
 
 Section::Section(const ConfigNode& parent, std::string_view name, Findings& findings)
@@ -73,6 +95,13 @@ std::string_view Section::key(Names names) {
 
 bool Section::has(Names names) {
   return std::any_of(names.begin(), names.end(), [this](std::string_view name) { return map_.has(name); });
+}
+
+void Section::refuse_slips() {
+  for (const auto& [key, value] : node_.members)
+    if (map_.known().count(key) == 0)
+      if (const std::string near = near_miss(key, map_.known(), 1); !near.empty())
+        findings_.problems.push_back(make_diagnostic(Errc::unknown_key, value.key_where(), "unknown key '" + key + "'", "did you mean '" + near + "'?"));
 }
 
 void Section::finish() {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/model_fields.hpp"
 #include "formats/tree/map_reader.hpp"
 #include "nd/run_spec.hpp"
 
@@ -22,6 +23,13 @@ struct Findings {
   void warn(Errc code, SourceRef where, std::string message, std::string hint = {});
   void note(SourceRef where, std::string message, std::string hint = {});
 };
+
+/// In the order of the files, whatever order the parts were read in.
+void sort_by_place(std::vector<Diagnostic>& all);
+/// A value several settings look at is reported once.
+[[nodiscard]] std::vector<Diagnostic> without_repeats(std::vector<Diagnostic> all);
+/// Adds what is wrong with a model as a whole. A field that was refused is open: it is not reported as missing besides.
+void add_model_problems(const ModelSpec& spec, const ConfigNode& section, const FieldPlaces& places, Findings& findings);
 
 /// One section of the file; an absent section reads as empty. Thread-compatible.
 class Section {
@@ -42,6 +50,8 @@ class Section {
   [[nodiscard]] SourceRef where(std::string_view key) const { return map_.where(key); }
   /// Reports the keys nobody asked for: an error when it is a near miss of one that was, else one note for all.
   void finish();
+  /// Only the errors of finish(), for sections with many keys of no interest, and only for slips of one letter.
+  void refuse_slips();
 
  private:
   bool stated_;

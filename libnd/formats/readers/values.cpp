@@ -11,7 +11,38 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
+/// Free-text names of trainers and classes by the family they contain; the more specific first.
+struct FamilyName {
+  std::string_view part, model_type;
+};
+constexpr std::array<FamilyName, 17> kFamilyNames{{{"deepseek", "deepseek_v3"},
+                                                   {"mixtral", "mixtral"},
+                                                   {"qwen3_next", "qwen3_next"},
+                                                   {"qwen3_5", "qwen3_5"},
+                                                   {"qwen3", "qwen3"},
+                                                   {"qwen2_moe", "qwen2_moe"},
+                                                   {"qwen2", "qwen2"},
+                                                   {"qwen", "qwen"},
+                                                   {"llama", "llama"},
+                                                   {"glm4_moe", "glm4_moe"},
+                                                   {"glm", "chatglm"},
+                                                   {"internlm2", "internlm2"},
+                                                   {"baichuan", "baichuan"},
+                                                   {"mistral", "mistral"},
+                                                   {"gemma2", "gemma2"},
+                                                   {"telechat", "telechat"},
+                                                   {"gpt2", "gpt2"}}};
+
 }  // namespace
+
+std::string family_of_name(std::string_view name) {
+  std::string plain = core::canonical_name(name);
+  for (char& c : plain)
+    if (c == '.') c = '_';
+  for (const auto& row : kFamilyNames)
+    if (plain.find(row.part) != std::string::npos) return std::string(row.model_type);
+  return {};
+}
 
 std::optional<Bytes> parse_memory(std::string_view text) {
   text = core::trim(text);

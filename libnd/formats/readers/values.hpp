@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "nd/device.hpp"
@@ -16,5 +17,7 @@ namespace nd::formats {
 [[nodiscard]] std::optional<double> dtype_bytes(std::string_view name);
 /// Type of activations by a name; what is narrower than 16 bits is no type of theirs. nullopt for "auto" and other words.
 [[nodiscard]] std::optional<Dtype> activation_dtype(std::string_view name);
+/// The model_type that a free-text name of a model, trainer or class contains ("llama3_70b" -> "llama"); empty when none does.
+[[nodiscard]] std::string family_of_name(std::string_view name);
 
 }  // namespace nd::formats

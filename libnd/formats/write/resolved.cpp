@@ -63,6 +63,7 @@ class ReadBack {
 
   std::vector<Diagnostic> check(RunSpec spec) {
     if (!spec.devices) spec.devices = scenario_.run.devices;
+    leave_open(spec);
     const auto run = resolve_run(spec, scenario_.model, scenario_.profile);
     if (!run) return run.error().diagnostics;
     dimensions(run->strategy);
@@ -72,7 +73,29 @@ class ReadBack {
     return std::move(problems_);
   }
 
+  /// What the file leaves to other files or the command line.
+  [[nodiscard]] const std::string& left_open() const { return left_open_; }
+
  private:
+  /// Files of the Hugging Face stack state parts of a run: what they do not mention stands elsewhere, as the strategy has it.
+  void leave_open(RunSpec& spec) {
+    if (original_.format != "accelerate" && original_.format != "deepspeed" && original_.format != "hf_trainer") return;
+    const auto add = [this](const std::string& what) { left_open_ += (left_open_.empty() ? "" : ", ") + what; };
+    if (!spec.micro_batch_size) {
+      spec.micro_batch_size = wanted_.micro_batch_size;
+      add("mbs=" + std::to_string(wanted_.micro_batch_size));
+    }
+    if (!spec.micro_batch_num && !spec.global_batch_size) {
+      spec.micro_batch_num = wanted_.micro_batch_num;
+      add("mb=" + std::to_string(wanted_.micro_batch_num));
+    }
+    if (!spec.recompute) {
+      spec.recompute = wanted_.recompute;
+      add("recompute=" + std::string(to_text(wanted_.recompute)));
+    }
+    if (!spec.seq_length) spec.seq_length = scenario_.run.seq_length;
+  }
+
   void differ(const std::string& what, const std::string& wanted, const std::string& read) {
     if (wanted == read) return;
     problems_.push_back(make_diagnostic(Errc::unsupported, at(original_),
@@ -113,6 +136,7 @@ class ReadBack {
   const Scenario& scenario_;
   const ParallelConfig& wanted_;
   std::vector<Diagnostic> problems_;
+  std::string left_open_;
 };
 
 }  // namespace
@@ -148,7 +172,9 @@ Result<std::vector<ResolvedFile>> write_resolved(const Original& original, const
     problems.insert(problems.begin(), make_diagnostic(Errc::internal, formats::at(original), "what was written back cannot be read"));
     return Error(std::move(problems));
   }
-  if (auto problems = formats::ReadBack(original, scenario, config).check(read->run); !problems.empty()) return Error(std::move(problems));
+  formats::ReadBack back(original, scenario, config);
+  if (auto problems = back.check(read->run); !problems.empty()) return Error(std::move(problems));
+  files->front().note = back.left_open();
   return files;
 }
 
