@@ -154,7 +154,11 @@ class Preparation {
     std::string name = run.framework;
     const bool flag = !options_.framework.empty() && is_profile(options_.framework);
     if (flag && (name.empty() || format_named(options_.framework).empty())) {
-      if (!name.empty() && name != options_.framework) run.framework_version.clear();
+      if (!name.empty() && name != options_.framework) {
+        problems_.push_back(usage_error("-f", "the input is a file of " + name + ", not of " + options_.framework,
+                                        "leave out -f, or give a bare model (config.json, preset) with -f " + options_.framework));
+        return;
+      }
       name = options_.framework;
       run.origins["framework"] = {nd::Origin::Kind::flag, option_place("-f")};
     } else if (!options_.framework.empty() && format_named(options_.framework).empty()) {
