@@ -65,12 +65,12 @@ StageLayout make_layout(const ResolvedModel& model, const ResolvedRun& run, cons
   const auto stated = run.layers_per_chunk.size() == static_cast<std::size_t>(config.vpp) &&
                       run.layers_per_chunk.front().size() == static_cast<std::size_t>(config.pp);
   const bool by_cost = !stated && run.layer_split == LayerSplit::block_cost && config.vpp == 1;
-  const auto counts = stated    ? run.layers_per_chunk
-                      : by_cost ? cost_split(model, config.pp)
-                                : even_split(model.layers(), config.pp, config.vpp);
+  const auto even = even_split(model.layers(), config.pp, config.vpp);
+  const auto counts = stated ? run.layers_per_chunk : by_cost ? cost_split(model, config.pp) : even;
 
   StageLayout layout;
-  layout.balanced = !stated && !by_cost && model.layers() % (std::int64_t{config.pp} * config.vpp) != 0;
+  // Stated or not: one split has one price, so that a strategy that is written out keeps its own.
+  layout.balanced = !by_cost && counts == even && model.layers() % (std::int64_t{config.pp} * config.vpp) != 0;
   layout.stages.assign(static_cast<std::size_t>(config.pp), std::vector<Chunk>(static_cast<std::size_t>(config.vpp)));
   std::size_t next = 0;
   for (std::size_t c = 0; c < counts.size(); ++c) {
