@@ -6,6 +6,8 @@
 #include <filesystem>
 
 #include "core/text.hpp"
+#include "formats/megatron/document.hpp"
+#include "formats/megatron/writer.hpp"
 #include "formats/tree/scalar.hpp"
 #include "formats/write/writers.hpp"
 #include "nd/formats.hpp"
@@ -30,7 +32,7 @@ std::size_t count(const ConfigNode& root, const std::array<std::string_view, N>&
 // What tells the formats apart: the keys only one of them has at these places (docs/formats/README.md).
 
 Likeness sniff_hf(const ConfigNode& root) {
-  if (has(root, "tensor_model_parallel_size") || has(root, "parallel_config")) return kNoSign;
+  if (has(root, "tensor_model_parallel_size") || has(root, "micro_batch_size") || has(root, "parallel_config")) return kNoSign;
   constexpr std::array<std::string_view, 8> kShape{"hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size",
                                                    "n_embd",      "n_layer",           "d_model",             "text_config"};
   const std::size_t shape = count(root, kShape);
@@ -66,7 +68,12 @@ Likeness sniff_mindspeed(const ConfigNode& root) {
 }
 
 Likeness sniff_megatron(const ConfigNode& root) {
-  return has(root, "num_attention_heads") && has(root, "tensor_model_parallel_size") && !has(root, "tmp") ? kCertain : kNoSign;
+  if (has(root, "tmp") || has(root, "model_type") || has(root, "architectures")) return kNoSign;
+  if (has(root, "MODEL_ARGS") || has(root, "model_parallel")) return kCertain;
+  constexpr std::array<std::string_view, 4> kShape{"num_layers", "hidden_size", "num_attention_heads", "seq_length"};
+  constexpr std::array<std::string_view, 5> kRun{"tensor_model_parallel_size", "pipeline_model_parallel_size", "micro_batch_size", "global_batch_size", "swiglu"};
+  const std::size_t shape = count(root, kShape), run = count(root, kRun);
+  return run > 0 && shape > 1 ? kCertain : run > 1 ? kLikely : kNoSign;
 }
 
 Likeness sniff_accelerate(const ConfigNode& root) {
@@ -137,7 +144,8 @@ Choice choose(const ConfigNode& root, std::string_view wanted) {
   const std::string id = core::canonical_name(wanted);
   for (const auto& format : formats()) {
     if (!is_named(format, id)) continue;
-    if (format.sniff(root) == kNoSign && seen != nullptr)
+    const Likeness likeness = format.sniff(root);
+    if (seen != nullptr && seen != &format && (likeness == kNoSign || (likeness <= kMaybe && seen->sniff(root) == kCertain)))
       return {nullptr, make_error(Errc::conflict, root.where, "is read as " + named(format) + " but looks like a " + named(*seen),
                                   "-f " + std::string(seen->id) + ", or another file")};
     if (format.read == nullptr) return {nullptr, not_read(format, root.where)};
@@ -167,14 +175,15 @@ Result<Request> read_preset(const std::string& name, std::string_view wanted, co
 bool may_be_preset(const std::string& path) {
   if (path.empty() || path.find('/') != std::string::npos) return false;
   const std::string suffix = std::filesystem::path(path).extension().string();
-  constexpr std::array<std::string_view, 5> kFile{".yaml", ".yml", ".json", ".toml", ".sh"};
+  constexpr std::array<std::string_view, 6> kFile{".yaml", ".yml", ".json", ".toml", ".sh", ".args"};
   for (const auto one : kFile)
     if (suffix == one) return false;
   return true;
 }
 
-Result<Request> read_parsed(const Result<ConfigNode>& root, const std::string& path, const ReadAs& asked, const DataStore& data) {
-  if (!root) return root.error();
+Result<Request> read_parsed(const Result<Document>& document, const std::string& path, const ReadAs& asked, const DataStore& data) {
+  if (!document) return document.error();
+  const ConfigNode* const root = &document->root;
   if (!root->is_mapping()) return make_error(Errc::wrong_type, root->where, "the top level must be a mapping, is " + describe(*root));
   Choice choice = choose(*root, asked.format);
   if (choice.format == nullptr) return std::move(choice.error);
@@ -185,6 +194,7 @@ Result<Request> read_parsed(const Result<ConfigNode>& root, const std::string& p
     request->format = std::string(choice.format->id);
     request->file = path;
   }
+  request->notes.insert(request->notes.begin(), document->notes.begin(), document->notes.end());
   if (asked.format.empty()) {
     Diagnostic note = make_diagnostic(Errc::unsupported, {path, 0, 0, {}}, "read as " + named(*choice.format) + ", guessed from its content");
     note.severity = Severity::note;
@@ -194,9 +204,9 @@ Result<Request> read_parsed(const Result<ConfigNode>& root, const std::string& p
 }
 
 Result<Request> read_file(const std::string& path, const ReadAs& asked, const DataStore& data) {
-  if (std::filesystem::path(path).extension() == ".sh")
-    return make_error(Errc::unsupported, {path, 0, 0, {}}, "looks like a launch script, which is not read", core::name_hint("", readable_ids()));
-  return read_parsed(read_document(path), path, asked, data);
+  const auto text = read_text_file(path);
+  if (!text) return text.error();
+  return read_parsed(read_any(*text, path), path, asked, data);
 }
 
 }  // namespace
@@ -208,18 +218,18 @@ const std::vector<Format>& formats() {
       {"hf", "Hugging Face config.json", ".json", sniff_hf, read_hf},
       {"search", "search config", ".yaml .yml", sniff_search, read_search_config, write_search_config},
       {"hyperparallel2", "HyperParallel in three files", ".yaml .yml", sniff_nothing, read_alone},
-      {"mindspeed", "MindSpeed JSON", ".json", sniff_mindspeed, nullptr},
-      {"megatron", "Megatron argument dump", ".json .sh", sniff_megatron, nullptr},
       {"torchtitan", "TorchTitan TOML", ".toml", sniff_torchtitan, read_torchtitan, write_torchtitan, "", "hyperparallel"},
       {"hf_trainer", "training arguments of the Hugging Face Trainer", ".yaml .yml .json", sniff_hf_trainer, read_hf_trainer, write_hf_trainer},
       {"accelerate", "Accelerate YAML", ".yaml .yml", sniff_accelerate, read_accelerate, write_accelerate},
       {"deepspeed", "DeepSpeed JSON", ".json", sniff_deepspeed, read_deepspeed, write_deepspeed},
+      {"mindspeed", "MindSpeed JSON", ".json", sniff_mindspeed, read_mindspeed},
+      {"megatron", "Megatron or MindSpeed-LLM argument list", ".sh .args .json .yaml", sniff_megatron, read_megatron, write_megatron, ".args"},
   };
   return kRows;
 }
 
 Result<Request> read_text(std::string_view text, const std::string& path, const DataStore& data, const ReadAs& as) {
-  return read_parsed(parse_document(text, path), path, as, data);
+  return read_parsed(read_any(text, path), path, as, data);
 }
 
 const Format* recognise(const ConfigNode& root) {

@@ -34,5 +34,9 @@ using ReadFunction = Result<Request> (*)(const ConfigNode& root, const std::stri
 [[nodiscard]] Result<Request> read_accelerate(const ConfigNode& root, const std::string& path, const DataStore& data, const ReadOptions& options = {});
 /// Training arguments of the Hugging Face Trainer (YAML or JSON); the model by `model_name_or_path` where it is a folder or a preset.
 [[nodiscard]] Result<Request> read_hf_trainer(const ConfigNode& root, const std::string& path, const DataStore& data, const ReadOptions& options = {});
+/// Megatron-LM and MindSpeed-LLM arguments: of a launch script, a list, a dump (megatron/document.hpp makes one mapping of each).
+[[nodiscard]] Result<Request> read_megatron(const ConfigNode& root, const std::string& path, const DataStore& data, const ReadOptions& options = {});
+/// A MindSpeed JSON: degrees in `tmp`, one section per module.
+[[nodiscard]] Result<Request> read_mindspeed(const ConfigNode& root, const std::string& path, const DataStore& data, const ReadOptions& options = {});
 
 }  // namespace nd::formats

@@ -61,7 +61,8 @@ class ReadBack {
   ReadBack(const Original& original, const Scenario& scenario, const ParallelConfig& config)
       : original_(original), scenario_(scenario), wanted_(config) {}
 
-  std::vector<Diagnostic> check(RunSpec spec) {
+  std::vector<Diagnostic> check(RunSpec spec, const DataStore& data) {
+    profile(spec, data);
     if (!spec.devices) spec.devices = scenario_.run.devices;
     leave_open(spec);
     const auto run = resolve_run(spec, scenario_.model, scenario_.profile);
@@ -100,6 +101,14 @@ class ReadBack {
     if (wanted == read) return;
     problems_.push_back(make_diagnostic(Errc::unsupported, at(original_),
                                         "cannot say " + what + " = " + wanted + "; what is written would be read as " + read));
+  }
+
+  /// What switches features must say the same trainer as before: its profile is half of the price.
+  void profile(const RunSpec& spec, const DataStore& data) {
+    if (spec.framework.empty()) return;  // the caller chose it
+    const auto read = data.framework(spec.framework, spec.framework_version, spec.features);
+    if (read && effective_profile(*read, spec) == scenario_.profile) return;
+    problems_.push_back(make_diagnostic(Errc::unsupported, at(original_), "cannot say the strategy without changing what is known of the trainer"));
   }
 
   void dimensions(const ParallelConfig& read) {
@@ -153,7 +162,7 @@ std::vector<std::string> resolved_suffixes(std::string_view format, const std::s
   std::vector<std::string> out{std::filesystem::path(file).extension().string()};
   for (std::size_t from = 0; from < row->extra_suffixes.size();) {
     const std::size_t end = std::min(row->extra_suffixes.find(' ', from), row->extra_suffixes.size());
-    out.emplace_back(row->extra_suffixes.substr(from, end - from));
+    if (const auto suffix = row->extra_suffixes.substr(from, end - from); suffix != out.front()) out.emplace_back(suffix);
     from = end + 1;
   }
   return out;
@@ -173,7 +182,7 @@ Result<std::vector<ResolvedFile>> write_resolved(const Original& original, const
     return Error(std::move(problems));
   }
   formats::ReadBack back(original, scenario, config);
-  if (auto problems = back.check(read->run); !problems.empty()) return Error(std::move(problems));
+  if (auto problems = back.check(read->run, data); !problems.empty()) return Error(std::move(problems));
   files->front().note = back.left_open();
   return files;
 }
