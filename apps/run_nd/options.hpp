@@ -37,7 +37,7 @@ struct Supposed {
 /// What the command line says. Absent = not given.
 struct Options {
   std::string train_yaml, accelerate_yaml, search_config;
-  std::string input, framework, model, device_type, output_dir, ranking_csv, json, list, data_dir, explain, trace, report, generate, calibration, real_csv, write_ratios, verify, census;
+  std::string input, framework, model, device_type, output_dir, ranking_csv, json, list, data_dir, explain, trace, report, generate, calibration, real_csv, write_ratios, verify, census, expert_load;
   std::optional<DeviceCounts> devices;
   std::optional<std::int64_t> global_batch, seq_length, jobs, top, verbosity;
   std::optional<nd::Bytes> max_memory, memory_reserve;

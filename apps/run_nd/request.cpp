@@ -2,6 +2,9 @@
 #include "request.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
 #include <utility>
 
 #include "values.hpp"
@@ -15,6 +18,7 @@ using Problems = std::vector<nd::Diagnostic>;
 /// Tokens per step assumed when nobody states a batch: what large models are usually trained with (Llama 2: 4 Mi) [assumed].
 constexpr std::int64_t kDefaultTokensPerStep = std::int64_t{1} << 22;
 constexpr std::int64_t kDefaultSequence = 4096;
+constexpr std::size_t kLargestLoadFile = std::size_t{1} << 20;  // bytes
 constexpr std::string_view kDefaultDevice = "A2";
 
 void append(Problems& to, const Problems& more) { to.insert(to.end(), more.begin(), more.end()); }
@@ -198,11 +202,33 @@ class Preparation {
     flag(run.global_batch_size, options_.global_batch, "-b", "global_batch_size");
     flag(run.seq_length, options_.seq_length, "--seq-length", "seq_length");
     flag(run.device_memory, options_.max_memory, "-M", "device_memory");
+    set_expert_load();
     if (!options_.device_type.empty()) run.origins["device_type"] = {nd::Origin::Kind::flag, option_place("-A")};
     // dp and the number of micro-batches follow from the others: on other devices, or with another batch, the input's do not count.
     stated_ = run;
     if (run.devices != devices_before) stated_.dp = std::nullopt;
     if (run.devices != devices_before || run.global_batch_size != batch_before) stated_.micro_batch_num = std::nullopt;
+  }
+
+  /// A distribution in words or numbers, or a file of numbers.
+  void set_expert_load() {
+    if (options_.expert_load.empty()) return;
+    std::string text = options_.expert_load;
+    std::error_code code;
+    if (std::filesystem::is_regular_file(text, code)) {
+      std::ifstream file(text, std::ios::binary);
+      std::string content(kLargestLoadFile + 1, '\0');
+      file.read(content.data(), static_cast<std::streamsize>(content.size()));
+      content.resize(static_cast<std::size_t>(file.gcount()));
+      if (content.size() > kLargestLoadFile) {
+        problems_.push_back(usage_error("--expert-load", text + " is larger than a list of experts", "one number per expert"));
+        return;
+      }
+      text = std::move(content);
+    }
+    auto load = nd::parse_expert_load(text, option_place("--expert-load"));
+    if (!load) append(problems_, load.error().diagnostics);
+    else flag(request_.run.expert_load, std::optional<nd::ExpertLoad>(std::move(*load)), "--expert-load", "expert_load");
   }
 
   bool resolve() {

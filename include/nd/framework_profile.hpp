@@ -39,6 +39,8 @@ struct MemoryProfile {
   bool selective_drops_activation = false; ///< ... and the product of gate and up
   bool selective_drops_norm = false;       ///< ... and the norm outputs
   bool selective_drops_mla_up = false;
+  bool selective_drops_experts = false;    ///< ... and everything routed experts and their dispatch keep
+  bool selective_every_second_product = false;  ///< of the products of a layer every second one runs again: K, the up half of gate and up
   bool recompute_keeps_layer_input_sharded = true;  ///< the kept input is divided by tp under sequence parallelism
   Dispatcher dispatcher = Dispatcher::all_to_all;
   double expert_imbalance = 1.0;   ///< busiest rank / mean, tokens
@@ -56,7 +58,6 @@ struct MemoryProfile {
   bool fsdp_root_gathered = false; ///< tables stay gathered all through (FSDP1)
   double reduce_buffer_bytes = 4;  ///< FSDP: reduce-scatter input, bytes per parameter of one layer
   double bucket_bytes = 0;         ///< fixed communication buckets, bytes in all
-  bool checkpoint_at_optimizer_step = true;
   // From allocated to what decides: reserved = static + factor * dynamic + constant (GiB); one device / several.
   double reserve_factor_single = 1.12, reserve_constant_single_gib = 0.65;
   double reserve_factor = 1.22, reserve_constant_gib = 2.5;
@@ -75,7 +76,7 @@ struct MemoryProfile {
   bool experts_in_turn = false;  ///< experts run one after another: the backward's temporaries are those of one expert
   bool full_keeps_experts = false;  ///< full recompute leaves the MoE block out: what experts and dispatch save stays
   bool optimizer_shards_parameters = false;  ///< where the optimizer is sharded, so are weights and gradients (MindSpore)
-  double reserve_static_factor = 1.0;  ///< reserved per static byte: copies made while the states are set up leave holes (DeepSpeed)
+  double fp8_weight_bytes = 0;  ///< products in 8 bits: cast and transposed copies of a layer's weights that live through the step, bytes per weight
   friend bool operator==(const MemoryProfile&, const MemoryProfile&) = default;
 };
 

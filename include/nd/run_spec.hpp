@@ -17,6 +17,17 @@ namespace nd {
 
 enum class OptimizerKind : std::uint8_t { adamw, adamw_bf16_states, adamw_8bit, sgd, muon };
 
+/// How many tokens each expert of a layer gets. Shares need not sum to 1; they are normalised.
+struct ExpertLoad {
+  enum class Kind : std::uint8_t { uniform, zipf, shares } kind = Kind::uniform;
+  double exponent = 1;          ///< zipf: the expert of rank i gets 1 / i^exponent
+  std::vector<double> shares;   ///< shares: one per expert, in the order of the experts
+  friend bool operator==(const ExpertLoad&, const ExpertLoad&) = default;
+};
+
+/// "uniform", "zipf:1.2", or numbers separated by commas, blanks or line ends (a measured list).
+[[nodiscard]] Result<ExpertLoad> parse_expert_load(const std::string& text, const SourceRef& where);
+
 /// Where a field of a run came from; for the report ("origin") and for error messages.
 struct Origin {
   enum class Kind : std::uint8_t { file, flag, profile, device, fallback } kind = Kind::fallback;
@@ -39,7 +50,9 @@ struct RunSpec {
   /// Fully / selectively recomputed layers per stage; empty = as `recompute` says for every layer.
   std::vector<std::int64_t> full_recompute_layers, selective_recompute_layers;
   std::optional<double> capacity_factor;            ///< expert buffer size relative to the mean load
-  std::optional<double> expert_imbalance;
+  std::optional<double> expert_imbalance;           ///< busiest rank / mean; what `expert_load` says goes first
+  std::optional<ExpertLoad> expert_load;            ///< tokens by expert
+  std::optional<double> expert_keep_limit;          ///< activations of routed tokens above this share of the mean load go to the host
   std::optional<OptimizerKind> optimizer;
   std::optional<Dtype> compute_dtype;               ///< of activations and matrix products
   std::optional<Dtype> gemm_dtype;                  ///< fp8 / fp4 recipes: of the large matrix products
@@ -68,7 +81,9 @@ struct ResolvedRun {
   LayerSplit layer_split = LayerSplit::even;                ///< how the framework splits
   std::vector<std::int64_t> full_recompute_layers, selective_recompute_layers;
   double capacity_factor = 1.0;   ///< expert tokens computed / mean load, padding included
-  double expert_imbalance = 1.0;  ///< busiest rank / mean
+  double expert_imbalance = 1.0;  ///< busiest rank / mean, where no `expert_load` is known
+  std::vector<double> expert_load;   ///< share of each expert, sum 1; empty = not stated
+  double expert_keep_limit = 0;      ///< kept on the device at most, relative to the mean load; 0 = everything
   OptimizerKind optimizer = OptimizerKind::adamw;
   Dtype compute_dtype = Dtype::bf16;
   Dtype gemm_dtype = Dtype::bf16;
@@ -83,6 +98,10 @@ struct ResolvedRun {
 
 [[nodiscard]] const char* to_text(OptimizerKind kind);
 [[nodiscard]] const char* to_text(Origin::Kind kind);
+
+/// Tokens of the busiest rank over the mean when `experts` experts lie on `ep` ranks in order: from the stated distribution
+/// where it is one of that many experts, else the stated or usual imbalance. 1 on one rank.
+[[nodiscard]] double busiest_rank_load(const ResolvedRun& run, std::int64_t experts, int ep);
 
 /// The profile with what the run itself states in place of the framework's habit: flash attention, stored weight width
 /// (4 bytes: the weights are the main copy), expert imbalance.

@@ -49,14 +49,21 @@ void add_attention_projections(const OpContext& c, LedgerBuilder& out) {
 
   const double per_element = c.tokens * c.width;
   out.saved("attention", "q", local.query * per_element);
-  out.saved("attention", "k and v", (local.key + local.value) * per_element);
+  const bool half = c.memory().selective_every_second_product;  // of the projections of Q, K, V and the output K's is the second
+  if (half) {
+    out.saved("attention", "k", local.key * per_element, Selective::again);
+    out.saved("attention", "v", local.value * per_element);
+  } else {
+    out.saved("attention", "k and v", (local.key + local.value) * per_element);
+  }
   if (a.output_gate) {
     out.saved("attention", "output gate", local.output * per_element);
     out.saved("attention", "gated output", local.output * per_element);
     out.stream("output gate", 3.0 * local.output * per_element);  // reads gate and output, writes the product
   }
   out.stream("rotary and layout", 3.0 * (local.query + local.key + local.value) * per_element);
-  if (c.memory().rotary_copies) out.saved("attention", "rotated copies", (local.query + local.key) * per_element);
+  if (c.memory().rotary_copies)
+    out.saved("attention", "rotated copies", (local.query + local.key) * per_element, half ? Selective::again : Selective::keep);
   if (!c.kind.parallel_residual || c.ffn().kind == FfnKind::none) add_tensor_parallel_pair(c, out, "attention", c.hidden_bytes());
 }
 

@@ -19,6 +19,16 @@ double ffn_working_set(const OpContext& c, double columns) {
   return per_column * columns * c.tokens / c.t;
 }
 
+void save_activation(const OpContext& c, LedgerBuilder& out, std::string_view op, double columns) {
+  const Selective again = c.memory().selective_drops_activation ? Selective::again : Selective::keep;
+  const ActivationBytes saved = activation_bytes(c);
+  // Where every second product runs again, of gate and up the second is.
+  const bool half = c.ffn().gated && c.memory().selective_every_second_product;
+  if (half) out.saved(op, "up", 0.5 * saved.inputs * columns, Selective::again);
+  out.saved(op, half ? "gate" : "activation inputs", (half ? 0.5 : 1.0) * saved.inputs * columns);
+  out.saved(op, "activation output", saved.outputs * columns, again);
+}
+
 // Parameters 3hf (gated) or 2hf over tp, the first bias over tp, the second on every rank. FLOPs 2*T*h*f/t per matrix.
 // Moved by the activation: 6 bytes per column (reads gate and up, writes the product), 4 without a gate.
 void add_dense_ffn(const OpContext& c, LedgerBuilder& out) {
@@ -35,10 +45,8 @@ void add_dense_ffn(const OpContext& c, LedgerBuilder& out) {
   out.gemm({.op = "ffn out", .m = c.tokens, .n = c.hidden, .k = width / c.t});
 
   const Selective again = c.memory().selective_drops_activation ? Selective::again : Selective::keep;
-  const ActivationBytes saved = activation_bytes(c);
   const double columns = c.tokens * width / c.t;
-  out.saved("ffn", "activation inputs", saved.inputs * columns);
-  out.saved("ffn", "activation output", saved.outputs * columns, again);
+  save_activation(c, out, "ffn", columns);
   out.stream("ffn activation", (f.gated ? 3.0 : 2.0) * c.width * columns, again);
   out.working_set(ffn_working_set(c, width));
   add_tensor_parallel_pair(c, out, "ffn", c.hidden_bytes());

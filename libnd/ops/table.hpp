@@ -41,6 +41,8 @@ struct ActivationBytes {
   double inputs = 0, outputs = 0;
 };
 [[nodiscard]] ActivationBytes activation_bytes(const OpContext& c);
+/// Saves them for `columns` columns (times tokens) on this rank.
+void save_activation(const OpContext& c, LedgerBuilder& out, std::string_view op, double columns);
 /// Backward working set of `columns` feed-forward columns, bytes per token.
 [[nodiscard]] double ffn_working_set(const OpContext& c, double columns);
 

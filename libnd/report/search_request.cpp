@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "memory/fit_test.hpp"
 #include "nd/report.hpp"
 
@@ -25,6 +29,12 @@ class Fields {
   std::vector<RequestField> out_;
 };
 
+/// The list itself may have hundreds of entries; what decides is how far the busiest expert is from the mean.
+std::string expert_load_text(const std::vector<double>& shares) {
+  const double busiest = *std::max_element(shares.begin(), shares.end()) * static_cast<double>(shares.size());
+  return fmt::format("{} experts, the busiest with {:.3g} times the mean", shares.size(), busiest);
+}
+
 }  // namespace
 
 std::vector<RequestField> request_fields(const Scenario& scenario, const RunSpec& stated) {
@@ -42,6 +52,7 @@ std::vector<RequestField> request_fields(const Scenario& scenario, const RunSpec
   fields.add("cp_algorithm", std::string(to_text(run.strategy.cp_algorithm)));
   fields.add("capacity_factor", run.capacity_factor);
   fields.add("expert_imbalance", run.expert_imbalance);
+  if (!run.expert_load.empty()) fields.add("expert_load", expert_load_text(run.expert_load));
   fields.add("frozen_base", run.frozen_base);
   fields.add("device_memory", memory::memory_budget(scenario).value, Origin::Kind::device);
   return std::move(fields).take();

@@ -6,10 +6,13 @@
 
 #include "core/integer.hpp"
 #include "nd/run_spec.hpp"
+#include "run/expert_load.hpp"
 
 namespace nd {
 
 namespace {
+
+using run::expert_shares;
 
 constexpr std::int64_t kLargestCount = std::int64_t{1} << 30;  // ranks, sequences, tokens: far above any real run
 constexpr std::int64_t kDefaultSequence = 4096;
@@ -271,11 +274,34 @@ class Resolver {
       problem("capacity_factor", Errc::out_of_range, "must be positive");
     run_.capacity_factor = spec_.capacity_factor.value_or(1.0);
     run_.expert_imbalance = spec_.expert_imbalance.value_or(profile_.memory.expert_imbalance);
+    expert_load();
+    if (spec_.expert_keep_limit && !(*spec_.expert_keep_limit > 0 && *spec_.expert_keep_limit < 1e6))
+      problem("expert_keep_limit", Errc::out_of_range, "must be positive");
+    run_.expert_keep_limit = spec_.expert_keep_limit.value_or(0.0);
     run_.frozen_base = spec_.frozen_base.value_or(false);
     run_.trained_parameters = spec_.trained_parameters.value_or(0.0);
     run_.base_weight_bytes = spec_.base_weight_bytes.value_or(2.0);
     run_.device_memory = spec_.device_memory.value_or(Bytes{});
     if (spec_.device_memory && !(spec_.device_memory->value > 0)) problem("device_memory", Errc::out_of_range, "must be positive");
+  }
+
+  void expert_load() {
+    if (!spec_.expert_load) return;
+    if (!model_.has_experts()) {
+      problem("expert_load", Errc::conflict, "a distribution over experts for a model without experts");
+      return;
+    }
+    for (const auto& kind : model_.kinds) {
+      if (kind.ffn.kind != FfnKind::moe) continue;
+      auto shares = expert_shares(*spec_.expert_load, kind.ffn.experts);
+      if (shares.empty()) {
+        problem("expert_load", Errc::conflict,
+                std::to_string(spec_.expert_load->shares.size()) + " shares for " + std::to_string(kind.ffn.experts) + " experts",
+                "one number per expert of a layer");
+        return;
+      }
+      run_.expert_load = std::move(shares);
+    }
   }
 
   const RunSpec& spec_;

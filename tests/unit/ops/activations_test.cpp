@@ -213,3 +213,89 @@ TEST_CASE("recompute of everything but the MoE block keeps the routed rows", "[o
   profile.memory.full_keeps_experts = true;
   CHECK(full() == 4096.0 * (2 * 4096 + 2 * (2 * 4096 + 6 * 14336 + 2 * 4096)));
 }
+
+TEST_CASE("gathering dispatchers collect over ep and expert tensor parallelism together", "[ops]") {
+  const ResolvedModel model = preset("mixtral-8x7b");
+  FrameworkProfile gathers;
+  gathers.memory.dispatcher = Dispatcher::all_gather;
+  LayerShape shape = shape_of(4096, 1, 2, true);
+  shape.ep = 4;
+  shape.etp = 2;
+  // Each rank has 4096/2 tokens of 2h bytes; ep 4 x etp 2 ranks put theirs together.
+  CHECK(saved_of(layer_ledger(model, model.kinds[0], {}, gathers, shape), "gathered hidden states") == 4096.0 / 2 * 2 * 4096 * 4 * 2);
+}
+
+TEST_CASE("operator policies of selective recompute: every second product again, routed experts whole", "[ops]") {
+  FrameworkProfile policy;
+  MemoryProfile& memory = policy.memory;
+  memory.selective_drops_norm = memory.selective_drops_activation = true;
+  memory.selective_every_second_product = memory.selective_drops_experts = true;
+  memory.rotary_copies = true;
+  const ResolvedModel llama = preset("llama-3.1-8b");  // h 4096, 32 heads and 8 KV heads of 128, f 14336
+  const LayerLedger dense = layer_ledger(llama, llama.kinds[0], {}, policy, shape_of(8192, 1));
+  // Kept: two norm inputs 4h, Q 2ad, V 2gd, attention output 2ad, gate 2f. Again: norm outputs, K, rotated copies, statistics, up, product.
+  CHECK(dense.saved_bytes(Recompute::selective) == 8192.0 * (4 * 4096 + 2 * 4096 + 2 * 1024 + 2 * 4096 + 2 * 14336));
+  // Nothing is gained or lost without recompute: 8h + Q, K, V, rotated Q and K, output, statistics 4a, 6f.
+  CHECK(dense.saved_bytes(Recompute::off) == 8192.0 * (8 * 4096 + 2 * (4096 + 2048) + 2 * (4096 + 1024) + 2 * 4096 + 4 * 32 + 6 * 14336));
+
+  const ResolvedModel mixtral = preset("mixtral-8x7b");
+  const LayerLedger moe = layer_ledger(mixtral, mixtral.kinds[0], {}, policy, shape_of(4096, 1));
+  for (const char* name : {"dispatched inputs", "activation inputs", "activation output", "expert outputs"})
+    for (const SavedTensor& tensor : moe.saved)
+      if (tensor.name == name) CHECK_FALSE(tensor.kept[static_cast<std::size_t>(Recompute::selective)]);
+  bool again = false;
+  for (std::size_t i = 0; i < moe.gemms.size(); ++i)
+    if (moe.gemms[i].kind == GemmClass::expert) again = again || moe.selective_gemms[i];
+  CHECK(again);  // what is dropped is computed again: it costs time too
+}
+
+TEST_CASE("a distribution of tokens over experts decides what the busiest rank computes and keeps", "[ops]") {
+  const ResolvedModel model = preset("mixtral-8x7b");  // 8 experts, 2 per token
+  LayerShape shape = shape_of(4096, 1);
+  shape.ep = 4;  // two experts a rank
+  ResolvedRun run;
+  run.expert_imbalance = 3;  // what the list says goes first
+  run.expert_load = {0.3, 0.2, 0.1, 0.1, 0.1, 0.1, 0.05, 0.05};
+  const LayerLedger ledger = layer_ledger(model, model.kinds[0], run, {}, shape);
+  // The first rank gets half of all tokens, 4 ranks: twice the mean.
+  CHECK(saved_of(ledger, "dispatched inputs") == Approx(2.0 * 4096 * 2 * 4096 * 2).epsilon(1e-12));
+  for (const Gemm& gemm : ledger.gemms)
+    if (gemm.kind == GemmClass::expert) CHECK(gemm.m * gemm.count == Approx(2.0 * 4096 * 2).epsilon(1e-12));
+  run.expert_load.assign(8, 0.125);
+  CHECK(saved_of(layer_ledger(model, model.kinds[0], run, {}, shape), "dispatched inputs") == Approx(4096.0 * 2 * 4096 * 2).epsilon(1e-12));
+  run.expert_load.assign(16, 1.0 / 16);  // a list for another layer kind does not apply
+  CHECK(saved_of(layer_ledger(model, model.kinds[0], run, {}, shape), "dispatched inputs") == Approx(3.0 * 4096 * 2 * 4096 * 2).epsilon(1e-12));
+}
+
+TEST_CASE("activations above the keep limit are on the host and come back for one layer", "[ops]") {
+  const ResolvedModel model = preset("mixtral-8x7b");
+  FrameworkProfile profile;
+  LayerShape shape = shape_of(4096, 1);
+  shape.ep = 8;
+  ResolvedRun run;
+  run.expert_imbalance = 1.5;
+  const LayerLedger all = layer_ledger(model, model.kinds[0], run, profile, shape);
+  run.expert_keep_limit = 0.6;  // of the mean load: 0.6 / 1.5 of what the busiest rank has
+  const LayerLedger part = layer_ledger(model, model.kinds[0], run, profile, shape);
+  const double rows = 1.5 * 4096 * 2, routed = rows * (2 * 4096 + 6 * 14336);  // inputs 2h, activation 6f; the outputs stay
+  CHECK(part.saved_bytes(Recompute::off) == Approx(all.saved_bytes(Recompute::off) - 0.6 * routed).epsilon(1e-12));
+  CHECK(part.working_set_bytes == Approx(all.working_set_bytes + 0.6 * routed).epsilon(1e-12));
+  run.expert_keep_limit = 2;  // never reached
+  CHECK(layer_ledger(model, model.kinds[0], run, profile, shape).saved_bytes(Recompute::off) == all.saved_bytes(Recompute::off));
+}
+
+TEST_CASE("grouped experts are one tensor, experts in turn one each", "[ops]") {
+  const ResolvedModel model = preset("mixtral-8x7b");  // 8 experts, h 4096, f_e 14336
+  LayerShape shape = shape_of(4096, 1);
+  shape.ep = 2;
+  FrameworkProfile profile;
+  const auto largest = [&] {
+    double out = 0;
+    for (const ParameterBlock& block : layer_ledger(model, model.kinds[0], {}, profile, shape).parameters)
+      if (block.sharding == ParameterClass::expert) out = std::max(out, block.largest_tensor);
+    return out;
+  };
+  CHECK(largest() == 4 * 4096.0 * 2 * 14336);  // gate and up of the four local experts
+  profile.memory.experts_in_turn = true;
+  CHECK(largest() == 4096.0 * 2 * 14336);
+}
