@@ -27,6 +27,7 @@ struct StageMemory {
   Bytes temporary{};    ///< optimizer step, masks
   Bytes allocated{};    ///< static + dynamic: what the framework's peak counter shows
   Bytes reserved{};     ///< what decides: fragmentation, context and communicators included
+  Bytes cached{};       ///< what the allocator's own counter of reserved bytes shows: neither context nor communicators
   double in_flight = 0; ///< micro-batches (of the whole stage) kept at the peak
   [[nodiscard]] Bytes static_bytes() const { return parameters + gradients + optimizer_states + workspace + buffers; }
   [[nodiscard]] Bytes dynamic_bytes() const { return activations + logits + working_set + temporary; }

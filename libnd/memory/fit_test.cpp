@@ -25,9 +25,10 @@ ReserveRule reserve_rule(const Scenario& scenario, const ParallelConfig& config)
   // already; where the device's own figures say that these alone take more, they count.
   const double context = device.usable_is_allocatable ? 0.0 : device.runtime_context.value;
   const double around = context + communicators(config) * device.per_communicator.value;
+  const double holes = (single ? memory.reserve_constant_single_gib : memory.reserve_constant_gib) * kGiB;
   return {.factor = single ? memory.reserve_factor_single : memory.reserve_factor,
-          .constant = std::max((single ? memory.reserve_constant_single_gib : memory.reserve_constant_gib) * kGiB, around),
-          .static_factor = memory.reserve_static_factor};
+          .constant = std::max(holes, around),
+          .holes = holes};
 }
 
 Bytes memory_budget(const Scenario& scenario) {

@@ -7,14 +7,16 @@
 
 namespace nd::memory {
 
-/// reserved = static_factor * static + factor * dynamic + constant; docs/cost_model_memory.md#memory-reserved.
+/// reserved = static + factor * dynamic + constant; docs/cost_model_memory.md#memory-reserved.
 struct ReserveRule {
   double factor = 1;
-  double constant = 0;  ///< bytes
-  double static_factor = 1;
-  [[nodiscard]] double reserved(double static_bytes, double dynamic_bytes) const {
-    return static_factor * static_bytes + factor * dynamic_bytes + constant;
+  double constant = 0;  ///< bytes; what is around the allocator's blocks included
+  double holes = 0;     ///< bytes; of the allocator alone
+  /// What the allocator's blocks take without either constant.
+  [[nodiscard]] double held(double static_bytes, double dynamic_bytes) const {
+    return static_bytes + factor * dynamic_bytes;
   }
+  [[nodiscard]] double reserved(double static_bytes, double dynamic_bytes) const { return held(static_bytes, dynamic_bytes) + constant; }
 };
 
 [[nodiscard]] ReserveRule reserve_rule(const Scenario& scenario, const ParallelConfig& config);

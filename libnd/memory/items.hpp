@@ -13,6 +13,7 @@ enum class Item : std::uint8_t {
   base_workspace,
   grouped_workspace,
   cached_weight_gradients,
+  fp8_weights,
   buckets,
   last_layer,
   logits,
@@ -30,7 +31,7 @@ enum class Item : std::uint8_t {
   fp16_gradient_copy,
   mask_creation,
 };
-inline constexpr std::size_t kItemCount = 19;
+inline constexpr std::size_t kItemCount = 20;
 
 /// The figure of StageMemory an item belongs to.
 enum class Part : std::uint8_t { workspace, buffers, activations, logits, working_set, temporary };
@@ -46,6 +47,7 @@ inline constexpr std::array<ItemInfo, kItemCount> kItems{{
     {Item::base_workspace, Part::workspace, "runtime", "library workspaces"},
     {Item::grouped_workspace, Part::workspace, "experts", "grouped product workspaces"},
     {Item::cached_weight_gradients, Part::workspace, "layers", "cached weight gradients"},
+    {Item::fp8_weights, Part::workspace, "layers", "8-bit copies of weights"},
     {Item::buckets, Part::buffers, "gradients", "communication buckets"},
     {Item::last_layer, Part::activations, "layers", "first layer, last in the backward"},
     {Item::logits, Part::logits, "head", "logits and loss"},

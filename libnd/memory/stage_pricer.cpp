@@ -2,6 +2,7 @@
 #include "memory/stage_pricer.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace nd::memory {
 
@@ -78,7 +79,15 @@ class StagePricer {
       static_[Item::grouped_workspace] = memory_.grouped_gemm_workspace_gib * kGiB * asked / kUsualWorkspace;
     if (memory_.cached_weight_gradients && !in_.scenario.run.frozen_base)
       static_[Item::cached_weight_gradients] = kComputeBytes * out_.distinct_weights;
+    if (eight_bit_products() && !in_.scenario.run.frozen_base) {
+      const auto& matrices = content().body.matrix;
+      static_[Item::fp8_weights] = memory_.fp8_weight_bytes * std::accumulate(matrices.begin(), matrices.end(), 0.0);
+    }
     static_[Item::buckets] = std::min(memory_.bucket_bytes, kBucketsAlive * kComputeBytes * content().elements.total());
+  }
+
+  [[nodiscard]] bool eight_bit_products() const {
+    return in_.scenario.run.gemm_dtype == Dtype::fp8 || in_.scenario.run.gemm_dtype == Dtype::fp4;
   }
 
   /// Elements of one buffer per distinct weight shape: a matrix of equal name and size in two layer kinds counts once.
@@ -345,9 +354,9 @@ class StagePricer {
     const double steady_static = now.static_bytes().value + (bill.steady_moments && first ? moments_ : 0.0);
     // The step's temporaries find the room that activations left: they do not fragment (74.8 GiB allocated ran on 79.15).
     const double dynamic = now.dynamic_bytes().value;
-    const double held = bill.instant == Instant::optimizer_step ? in_.reserve.reserved(steady_static, 0) + dynamic
-                                                                : in_.reserve.reserved(steady_static, dynamic);
-    const double reserved = std::max(out_.memory.reserved.value, held);
+    const double held = bill.instant == Instant::optimizer_step ? in_.reserve.held(steady_static, 0) + dynamic
+                                                                : in_.reserve.held(steady_static, dynamic);
+    const double most_held = std::max(held_, held);
     if (!(out_.memory.allocated.value > 0) || now.allocated > out_.memory.allocated) {
       out_.memory = now;
       out_.items = bill.items;
@@ -355,7 +364,9 @@ class StagePricer {
       out_.has_gradients = bill.has_gradients && !whole;
       out_.has_moments = moments;
     }
-    out_.memory.reserved = {reserved};
+    held_ = most_held;
+    out_.memory.cached = {most_held + in_.reserve.holes};
+    out_.memory.reserved = {most_held + in_.reserve.constant};
   }
 
   const StageInput& in_;
@@ -363,6 +374,7 @@ class StagePricer {
   ReadingTime reading_;
   StagePrice& out_;
   double parameters_ = 0, gradients_ = 0, main_ = 0, moments_ = 0;
+  double held_ = 0;  ///< most bytes held at an instant so far
   ItemBytes static_;
 };
 

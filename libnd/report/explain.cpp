@@ -35,10 +35,19 @@ std::string stage_table(const PricedCandidate& candidate) {
   return table.text("  ");
 }
 
-std::string ledger_table(const std::vector<MemoryLine>& lines) {
+std::string ledger_table(const std::vector<MemoryLine>& lines, Bytes reserved) {
   TextTable table({{"part", Align::left}, {"op", Align::left}, {"tensor", Align::left}, {"GiB", Align::right}});
-  for (const auto& line : lines)
-    table.add({std::string(line.part), std::string(line.op), std::string(line.tensor), fmt::format("{:.4f}", to_gib(line.bytes))});
+  const auto add = [&table](std::string_view part, std::string_view op, std::string_view tensor, Bytes bytes) {
+    table.add({std::string(part), std::string(op), std::string(tensor), fmt::format("{:.4f}", to_gib(bytes))});
+  };
+  Bytes sum{};
+  for (const auto& line : lines) {
+    add(line.part, line.op, line.tensor, line.bytes);
+    sum += line.bytes;
+  }
+  add("allocated", "", "sum of the above", sum);
+  add("around it", "", "holes of the allocator, context, communicators", reserved - sum);
+  add("reserved", "", "what the budget is compared with", reserved);
   return table.text("  ");
 }
 
@@ -68,7 +77,7 @@ std::string explain_strategy(const Scenario& scenario, const PricedCandidate& ca
   out += fmt::format("\nMemory, GiB per device: {} of {}, fits: {}\n", gib(memory.peak().reserved), gib(memory.budget), to_text(memory.fit));
   out += stage_table(candidate);
   out += fmt::format("\nWhat stage {} holds at its peak ({})\n", stage, to_text(memory.peak().instant));
-  out += ledger_table(memory_ledger(scenario, candidate.config, stage));
+  out += ledger_table(memory_ledger(scenario, candidate.config, stage), memory.peak().reserved);
   out += fmt::format("\nTime of a step: {}, {:.0f} tokens/s/device, {:.1f} model TFLOP/s/device", short_seconds(candidate.time.step.value),
                      candidate.tokens_per_second, candidate.flops_per_second / 1e12);
   if (candidate.mfu) out += fmt::format(", MFU {:.1f} %", 100 * *candidate.mfu);

@@ -153,6 +153,18 @@ TEST_CASE("Hugging Face full fine-tuning of 7.242 B parameters on one device pea
     CHECK(two.peak().instant == Instant::optimizer_step);
     CHECK(two.peak().allocated.value == Approx(20 * elements / 2).epsilon(1e-12));
   }
+  SECTION("what is left when the gradients are gone, between two steps: weights and states, 6 P on one device") {
+    memory.gradients_freed_between_steps = true;
+    memory.optimizer_temporary = OptimizerTemporary::none;
+    const auto left = estimate_memory(scenario, {.recompute = Recompute::full});
+    CHECK(left.peak().parameters.value + left.peak().optimizer_states.value == Approx(6 * elements).epsilon(1e-12));
+    memory.weight_bytes = 4;  // autocast: 4 + 4 + 8 a parameter, 16 P / D with gradients
+    memory.gradient_bytes = 4;
+    memory.state_bytes = 8;
+    memory.gradients_freed_between_steps = false;
+    const auto two = estimate_memory(scenario, {.dp = 2, .op = 2, .zero = ZeroLevel::parameters, .recompute = Recompute::full});
+    CHECK(two.peak().static_bytes().value == Approx(16 * elements / 2).epsilon(1e-12));
+  }
 }
 
 }  // namespace nd::test

@@ -238,12 +238,6 @@ TEST_CASE("Reserved: static + factor x dynamic + constant, one device and severa
   const auto two = estimate_memory(scenario, {.dp = 2}).peak();
   CHECK(two.reserved.value == Approx(two.static_bytes().value + 1.22 * two.dynamic_bytes().value + 2.5 * kGiB).epsilon(1e-12));
 
-  SECTION("setting up the optimizer leaves holes where the profile says so") {
-    scenario.profile.memory.reserve_static_factor = 1.12;
-    const auto held = estimate_memory(scenario, {}).peak();
-    CHECK(held.allocated == one.allocated);
-    CHECK(held.reserved.value == Approx(one.reserved.value + 0.12 * one.static_bytes().value).epsilon(1e-12));
-  }
   SECTION("context and communicators count where they exceed the profile's constant") {
     DeviceMemory& device = scenario.cluster.device.memory;
     device.per_communicator = {1.5 * kGiB};
