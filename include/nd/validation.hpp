@@ -30,6 +30,12 @@ struct MemoryReading {
   friend bool operator==(const MemoryReading&, const MemoryReading&) = default;
 };
 
+/// Peak of one pipeline stage: the fullest of its ranks that a row names, and what the model says.
+struct StagePeak {
+  int stage = 0;
+  double measured_gib = 0, predicted_gib = 0;
+};
+
 /// One measured row and what the model says about it.
 struct ValidatedRow {
   MeasuredRow measured;
@@ -45,6 +51,9 @@ struct ValidatedRow {
   std::optional<double> measured_peak_mem_gib, predicted_peak_mem_gib;
   std::array<double, kTimePartCount> time_parts_s{};                ///< exposed, by TimePart
   std::vector<std::pair<std::string, double>> memory_parts_gib;     ///< of the stage that was read
+  std::vector<StagePeak> stage_peaks;                               ///< where the notes name ranks
+  /// The peak once more with every fitted constant that only rows of this file support taken from the generic profile.
+  std::optional<double> left_out_peak_mem_gib;
   std::optional<Fit> fit;                                           ///< verdict on the steady state of the heaviest stage
   double reserved_gib = 0, budget_gib = 0;                          ///< what the verdict compares
 
@@ -52,6 +61,7 @@ struct ValidatedRow {
   /// predicted / measured - 1, nullopt when either is missing or the row is not scored.
   [[nodiscard]] std::optional<double> time_error() const;
   [[nodiscard]] std::optional<double> memory_error() const;
+  [[nodiscard]] std::optional<double> left_out_memory_error() const;
 };
 
 struct ValidationSummary {

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "formats/readers/measured.hpp"
+#include "report/validation_left_out.hpp"
 #include "report/validation_mapping.hpp"
 #include "report/validation_pricer.hpp"
 #include "report/validation_rules.hpp"
@@ -20,6 +21,11 @@ std::optional<double> ValidatedRow::time_error() const {
 std::optional<double> ValidatedRow::memory_error() const {
   if (!skipped.empty() || memory_quarantined || !measured_peak_mem_gib || !predicted_peak_mem_gib) return std::nullopt;
   return *predicted_peak_mem_gib / *measured_peak_mem_gib - 1.0;
+}
+
+std::optional<double> ValidatedRow::left_out_memory_error() const {
+  if (!memory_error() || !left_out_peak_mem_gib) return std::nullopt;
+  return *left_out_peak_mem_gib / *measured_peak_mem_gib - 1.0;
 }
 
 const char* to_text(MemoryCounter counter) {
@@ -98,6 +104,19 @@ void apply_quarantine(const report::QuarantineRule& rule, ValidatedRow& row) {
   if (!time_left && !memory_left) row.skipped = "quarantine: " + rule.reason;
 }
 
+/// Prices the memory of every scored row once more without what only its own file taught.
+void leave_sources_out(const std::vector<report::MappedRow>& mapped, const report::RowPricer& pricer, const FrameworkProfile& fallback,
+                       std::vector<ValidatedRow>& rows) {
+  report::FittedEvidence evidence;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (const auto* profile = pricer.profile(mapped[i]); profile && rows[i].memory_error()) evidence.add(*profile, rows[i].measured.file_name());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!rows[i].memory_error()) continue;
+    const FrameworkProfile without = evidence.without(*pricer.profile(mapped[i]), fallback, rows[i].measured.file_name());
+    rows[i].left_out_peak_mem_gib = pricer.peak_with(without, rows[i], mapped[i]);
+  }
+}
+
 }  // namespace
 
 Result<ValidationReport> validate_rows(const std::vector<MeasuredRow>& rows, const DataStore& data, int jobs) {
@@ -121,6 +140,8 @@ Result<ValidationReport> validate_rows(const std::vector<MeasuredRow>& rows, con
       if (const report::QuarantineRule* rule = report::find_quarantine(*book, rows[i])) apply_quarantine(*rule, out.rows[i]);
     }
   });
+  // Test data without a generic profile has nothing to fall back to.
+  if (const auto generic = data.framework("generic", "", {})) leave_sources_out(mapped, pricer, *generic, out.rows);
   summarize(out);
   return out;
 }

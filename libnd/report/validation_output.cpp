@@ -5,6 +5,7 @@
 
 #include "core/file.hpp"
 #include "nd/validation.hpp"
+#include "report/validation_memory_tables.hpp"
 #include "report/validation_tables.hpp"
 
 namespace nd {
@@ -28,6 +29,19 @@ Json summaries(const std::map<std::string, ValidationSummary>& groups) {
 Json fit_counts(const FitCounts& f) {
   return Json{{"ran", {{"yes", f.ran_yes}, {"tight", f.ran_tight}, {"no", f.ran_no}}},
               {"failed", {{"yes", f.failed_yes}, {"tight", f.failed_tight}, {"no", f.failed_no}}}};
+}
+
+Json stage_peaks_json(const ValidatedRow& row) {
+  Json out = Json::array();
+  for (const StagePeak& peak : row.stage_peaks)
+    out.push_back({{"stage", peak.stage}, {"measured", peak.measured_gib}, {"predicted", peak.predicted_gib}});
+  return out;
+}
+Json memory_groups(const std::vector<report::MemoryGroup>& groups) {
+  Json out = Json::object();
+  for (const report::MemoryGroup& group : groups)
+    out[group.name] = {{"as_priced", statistics(group.as_priced)}, {"left_out", statistics(group.left_out)}};
+  return out;
 }
 
 Json row_json(const ValidatedRow& row) {
@@ -65,6 +79,8 @@ Json row_json(const ValidatedRow& row) {
               {"reading", {{"counter", to_text(row.reading.counter)}, {"stage", to_text(row.reading.stage)}, {"time", to_text(row.reading.time)}}},
               {"memory_only", row.memory_only},
               {"out_of_memory", row.measured.out_of_memory()},
+              {"left_out_peak_mem_gib", number(row.left_out_peak_mem_gib)},
+              {"stage_peaks_gib", stage_peaks_json(row)},
               {"fits", row.fit ? Json(to_text(*row.fit)) : Json(nullptr)},
               {"reserved_gib", row.priced() ? Json(row.reserved_gib) : Json(nullptr)},
               {"budget_gib", row.priced() ? Json(row.budget_gib) : Json(nullptr)},
@@ -72,9 +88,13 @@ Json row_json(const ValidatedRow& row) {
 }
 
 std::string headline(const ValidationReport& report) {
-  return fmt::format("{} rows: {} priced ({:.1f} %), {} skipped, {} quarantined.", report.rows.size(), report.priced,
-                     report.rows.empty() ? 0.0 : 100.0 * static_cast<double>(report.priced) / static_cast<double>(report.rows.size()),
-                     report.skipped, report.quarantined);
+  const auto share = [](std::int64_t part, std::int64_t whole) {
+    return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  };
+  const report::PeakCoverage peaks = report::peak_coverage(report);
+  return fmt::format("{} rows: {} priced ({:.1f} %), {} skipped, {} quarantined. Of {} memory peaks {} priced ({:.1f} %).", report.rows.size(),
+                     report.priced, share(report.priced, static_cast<std::int64_t>(report.rows.size())), report.skipped, report.quarantined,
+                     peaks.stated, peaks.priced, share(peaks.priced, peaks.stated));
 }
 
 }  // namespace
@@ -87,6 +107,11 @@ std::string validation_json(const ValidationReport& report, bool with_rows) {
                      {"files", summaries(report.files)},
                      {"devices", summaries(report.devices)},
                      {"frameworks", summaries(report.frameworks)}};
+  const report::PeakCoverage peaks = report::peak_coverage(report);
+  root["memory"] = {{"peaks_stated", peaks.stated},
+                    {"peaks_priced", peaks.priced},
+                    {"readings", memory_groups(report::memory_by_reading(report))},
+                    {"sources", memory_groups(report::memory_by_source(report))}};
   root["fit"] = {{"overall", fit_counts(report.fit)}, {"files", Json::object()}};
   for (const auto& [name, counts] : report.fit_files) root["fit"]["files"][name] = fit_counts(counts);
   root["sweeps"] = Json::array();

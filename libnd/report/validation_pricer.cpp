@@ -6,10 +6,12 @@
 #include <cstddef>
 #include <utility>
 
+#include "core/text.hpp"
 #include "formats/model_fields.hpp"
 #include "nd/run_spec.hpp"
 #include "nd/scenario.hpp"
 #include "nd/schedule.hpp"
+#include "report/validation_pattern.hpp"
 
 namespace nd::report {
 namespace {
@@ -45,6 +47,37 @@ std::vector<std::pair<std::string, double>> memory_parts(const StageMemory& stag
           {"temporary", to_gib(stage.temporary)}};
 }
 
+/// What the counter of a reading shows of one stage, GiB.
+double shown_gib(const Scenario& scenario, MemoryCounter counter, const StageMemory& stage) {
+  if (counter == MemoryCounter::allocated) return to_gib(stage.allocated);
+  const Bytes shown = counter == MemoryCounter::device ? stage.reserved : stage.cached;
+  // Where free memory runs out the caching allocator gives back what it holds: no reading is above the card's memory.
+  return to_gib(std::min(shown, std::max(stage.allocated, scenario.cluster.device.memory.usable)));
+}
+
+/// "per-rank max allocated GiB 0:13.41 2:12.39": the fullest rank of each stage. Ranks of a stage follow each other.
+std::vector<StagePeak> stage_peaks(const ValidatedRow& row, const Scenario& scenario, const MemoryBreakdown& read) {
+  std::vector<StagePeak> out;
+  if (row.reading.counter != MemoryCounter::allocated) return out;
+  constexpr std::string_view kPhrase = "per-rank max allocated GiB ";
+  const auto ranks_of_stage = scenario.cluster.devices / static_cast<std::int64_t>(read.stages.size());
+  for (const std::string& phrase : note_phrases(row.measured.notes)) {
+    if (!std::string_view(phrase).starts_with(kPhrase)) continue;
+    for (const std::string& word : core::split(phrase.substr(kPhrase.size()), ' ')) {
+      const auto colon = word.find(':');
+      if (colon == std::string::npos) continue;
+      const auto rank = core::parse_integer(word.substr(0, colon));
+      const auto peak = core::parse_real(word.substr(colon + 1));
+      if (!rank || !peak || *rank < 0 || *rank >= scenario.cluster.devices || !(*peak > 0)) continue;
+      const auto stage = static_cast<int>(*rank / ranks_of_stage);
+      const auto known = std::find_if(out.begin(), out.end(), [stage](const StagePeak& entry) { return entry.stage == stage; });
+      if (known != out.end()) known->measured_gib = std::max(known->measured_gib, *peak);
+      else out.push_back({stage, *peak, to_gib(read.stages[static_cast<std::size_t>(stage)].allocated)});
+    }
+  }
+  return out;
+}
+
 void price_memory(const Scenario& scenario, const ParallelConfig& config, ValidatedRow& out) {
   const MemoryBreakdown steady = estimate_memory(scenario, config);
   out.fit = steady.fit;
@@ -53,9 +86,8 @@ void price_memory(const Scenario& scenario, const ParallelConfig& config, Valida
   const MemoryBreakdown read =
       out.reading.time == ReadingTime::steady ? steady : estimate_memory(scenario, config, out.reading.time);
   const StageMemory& stage = stage_read(read, out.reading.stage);
-  // Where free memory runs out the caching allocator gives back what it holds: no reading is above the card's memory.
-  const Bytes held = std::min(stage.reserved, std::max(stage.allocated, scenario.cluster.device.memory.usable));
-  out.predicted_peak_mem_gib = to_gib(out.reading.counter == MemoryCounter::allocated ? stage.allocated : held);
+  out.predicted_peak_mem_gib = shown_gib(scenario, out.reading.counter, stage);
+  out.stage_peaks = stage_peaks(out, scenario, read);
   out.memory_parts_gib = memory_parts(stage);
 }
 
@@ -186,6 +218,22 @@ std::string RowPricer::resolve(const MappedRow& mapped, Scenario& scenario, Vali
   if (const auto why = why_invalid(run->strategy.schedule, schedule_shape(run->strategy))) return "strategy: " + std::string(*why);
   scenario.run = *run;
   return {};
+}
+
+const FrameworkProfile* RowPricer::profile(const MappedRow& mapped) const {
+  const auto found = profiles_.find(profile_key(mapped));
+  return found == profiles_.end() || !found->second.problem.empty() ? nullptr : &found->second.profile;
+}
+
+std::optional<double> RowPricer::peak_with(const FrameworkProfile& profile, const ValidatedRow& row, const MappedRow& mapped) const {
+  Scenario scenario;
+  ValidatedRow scratch;
+  scratch.measured = row.measured;
+  if (!resolve(mapped, scenario, scratch).empty()) return std::nullopt;
+  scenario.profile = effective_profile(profile, mapped.run);
+  scenario.run.expert_imbalance = scenario.profile.memory.expert_imbalance;
+  const MemoryBreakdown read = estimate_memory(scenario, scenario.run.strategy, row.reading.time);
+  return shown_gib(scenario, row.reading.counter, stage_read(read, row.reading.stage));
 }
 
 ValidatedRow RowPricer::price(const MeasuredRow& row, const MappedRow& mapped) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,10 @@ class RowPricer {
   void prepare(const MappedRow& mapped);
   /// Precondition: prepare() has seen `mapped`.
   [[nodiscard]] ValidatedRow price(const MeasuredRow& row, const MappedRow& mapped) const;
+  /// Peak that the row's reading shows when the trainer's profile is `profile`; nullopt when the row has no scenario.
+  [[nodiscard]] std::optional<double> peak_with(const FrameworkProfile& profile, const ValidatedRow& row, const MappedRow& mapped) const;
+  /// The profile of a prepared row before what the run itself states; nullptr when it has none.
+  [[nodiscard]] const FrameworkProfile* profile(const MappedRow& mapped) const;
   /// The scenario of a prepared row; the reason when it has none, else "". Fills what `out` says about it.
   [[nodiscard]] std::string resolve(const MappedRow& mapped, Scenario& scenario, ValidatedRow& out) const;
 

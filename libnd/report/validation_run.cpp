@@ -203,6 +203,7 @@ void read_features_of_run(const RowSettings& settings, MappedRow& out) {
   run.etp = setting_integer(settings, "etp");
   run.flash_attention = setting_flag(settings, "flash_attention");
   run.expert_imbalance = setting_real(settings, "expert_imbalance");
+  run.expert_keep_limit = setting_real(settings, "expert_keep_limit");
   run.capacity_factor = setting_real(settings, "capacity_factor");
   run.param_bytes = setting_real(settings, "param_bytes");
   out.node_gbit = setting_real(settings, "node_gbit");
@@ -247,7 +248,8 @@ std::optional<ShardSpec> parse_sharding(const std::string& text) {
 std::string map_run(const MeasuredRow& row, const RowSettings& settings, MappedRow& out) {
   Degrees degrees;
   if (std::string reason = read_degrees(row, degrees); !reason.empty()) return reason;
-  const auto length = row.seq_len ? row.seq_len : setting_real(settings, "seq_len");
+  const auto longest = setting_real(settings, "longest_seq_len");
+  const auto length = longest ? longest : row.seq_len ? row.seq_len : setting_real(settings, "seq_len");
   if (!length || *length < 1 || *length > static_cast<double>(kLargest)) return "sequence length not stated";
   RunSpec& run = out.run;
   run.seq_length = std::llround(*length);

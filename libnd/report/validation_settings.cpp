@@ -12,14 +12,17 @@ const std::vector<std::string>& known_settings() {
       // run
       "etp", "vpp", "mbs", "sp", "zero", "op", "cp_algorithm", "schedule", "optimizer", "micro_batch_group", "layer_list", "noop_layers", "pipeline_layout",
       "recompute", "recompute_block", "recompute_per_rank", "recompute_list", "selective_list", "flash_attention", "frozen_base", "lora_rank",
-      "lora_targets", "base_weight_bytes", "param_bytes", "expert_imbalance", "capacity_factor", "node_gbit",
+      "lora_targets", "base_weight_bytes", "param_bytes", "expert_imbalance", "expert_keep_limit",
+      "capacity_factor", "node_gbit",
       // model
       "hidden_dropout", "attention_dropout", "gated_ffn", "tied_embeddings", "learned_positions", "mtp_depth", "first_k_dense",
       "moe_layer_freq", "q_lora_rank", "kv_lora_rank", "sliding_window",
       // memory reading
       "counter", "stage", "time",
       // scoring: "memory_only" keeps the step time out of every total but the file's own, "no_time" and "no_memory" drop a figure
-      "use", "seq_len"};
+      "use", "seq_len",
+      // tokens of the longest sequence of the run, where the column is a mean: what the peak follows
+      "longest_seq_len"};
   return kNames;
 }
 

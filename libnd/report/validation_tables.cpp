@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "core/text.hpp"
+#include "report/validation_memory_tables.hpp"
 
 namespace nd::report {
 namespace {
@@ -42,6 +43,31 @@ StatisticsTable error_table(std::string title, const std::map<std::string, Valid
   for (const auto& [name, summary] : groups) add(name, summary);
   if (total != nullptr) add("all", *total);
   return table;
+}
+
+StatisticsTable memory_table(std::string title, std::string note, const std::vector<MemoryGroup>& groups) {
+  StatisticsTable table;
+  table.title = std::move(title);
+  table.note = std::move(note);
+  table.header = {"", "n", "mean", "median", "p90", "max", "bias", "left out: n", "mean ", "median ", "p90 ", "max ", "bias "};
+  for (const MemoryGroup& group : groups) {
+    std::vector<std::string> row{group.name};
+    add_errors(row, group.as_priced);
+    add_errors(row, group.left_out);
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+StatisticsTable reading_table(const ValidationReport& report) {
+  return memory_table("Memory by reading", "By stage: the ranks that the notes name, the fullest of each pipeline stage.", memory_by_reading(report));
+}
+
+StatisticsTable left_out_table(const ValidationReport& report) {
+  return memory_table("Memory with each source left out",
+                      "On the right the same rows with every fitted constant that only rows of their own file support taken from the generic profile, "
+                      "as for a trainer nobody measured. Constants counted from code or documentation stay.",
+                      memory_by_source(report));
 }
 
 StatisticsTable fit_table(const ValidationReport& report) {
@@ -165,6 +191,8 @@ std::vector<StatisticsTable> validation_tables(const ValidationReport& report, i
   out.push_back(error_table("By file", report.files, &report.overall));
   out.push_back(error_table("By device", report.devices, nullptr));
   out.push_back(error_table("By framework", report.frameworks, nullptr));
+  out.push_back(reading_table(report));
+  out.push_back(left_out_table(report));
   out.push_back(fit_table(report));
   out.push_back(sweep_table(report));
   out.push_back(worst_table(report, worst, true));

@@ -35,6 +35,7 @@ const std::map<std::string, std::vector<std::string>> kSamples{
     {"--device_type", {"-A", "H100"}},
     {"--global_batch_size", {"-b", "32"}},
     {"--seq-length", {"--seq-length", "1024"}},
+    {"--expert-load", {"--expert-load", "zipf:1"}},  // refused: the model has no experts
     {"--max_mem", {"-M", "30GB"}},
     {"--mem_for_ppb", {"-mem", "2GB"}},
     {"--strict", {"--strict"}},

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "nd/validation.hpp"
+#include "report/validation_left_out.hpp"
+#include "report/validation_memory_tables.hpp"
 #include "report/validation_tables.hpp"
 
 namespace {
@@ -114,7 +117,7 @@ TEST_CASE("a quarantined row is priced and left out of the errors", "[validation
 TEST_CASE("the outputs hold the tables", "[validation]") {
   const nd::ValidationReport report = sample_report();
   const std::string text = nd::validation_text(report), markdown = nd::validation_markdown(report), html = nd::validation_html(report);
-  for (const char* title : {"By file", "By device", "By framework", "Fit test", "Worst step times"}) {
+  for (const char* title : {"By file", "By device", "By framework", "Memory by reading", "Memory with each source left out", "Fit test", "Worst step times"}) {
     CHECK(text.find(title) != std::string::npos);
     CHECK(markdown.find(std::string("## ") + title) != std::string::npos);
     CHECK(html.find(title) != std::string::npos);
@@ -131,4 +134,103 @@ TEST_CASE("tables escape what their format gives a meaning", "[validation]") {
   CHECK(nd::report::to_markdown(table) == "## t\n\n| a | b |\n|---|--:|\n| x\\|y | 1<2 |\n\n");
   CHECK(nd::report::to_html(table).find("1&lt;2") != std::string::npos);
   CHECK(nd::report::to_plain_text(table) == "t\na      b\nx|y  1<2\n");
+}
+
+TEST_CASE("without a source its fitted constants fall back, what others confirm or was counted stays", "[validation]") {
+  nd::FrameworkProfile profile, generic;
+  profile.name = "trainer";
+  profile.memory.logit_bytes = 4;
+  profile.memory.swiglu_bytes = 6;
+  profile.memory.optimizer_temporary = nd::OptimizerTemporary::all_gradients;
+  generic.memory.logit_bytes = 10;
+  generic.memory.swiglu_bytes = 8;
+  generic.memory.optimizer_temporary = nd::OptimizerTemporary::largest_tensor;
+  profile.sources["memory.logit_bytes"].kind = nd::FigureKind::fitted;
+  profile.sources["memory.optimizer_temporary"].kind = nd::FigureKind::fitted;
+  profile.sources["memory.swiglu_bytes"].kind = nd::FigureKind::datasheet;
+
+  nd::report::FittedEvidence evidence;
+  evidence.add(profile, "a.csv");
+  nd::FrameworkProfile without = evidence.without(profile, generic, "a.csv");
+  CHECK(without.memory.logit_bytes == 10);
+  CHECK(without.memory.optimizer_temporary == nd::OptimizerTemporary::largest_tensor);
+  CHECK(without.memory.swiglu_bytes == 6);
+  CHECK(without.name == "trainer");
+
+  nd::FrameworkProfile other = profile;  // another version of the trainer whose loss takes more
+  other.memory.logit_bytes = 6;
+  evidence.add(other, "b.csv");
+  without = evidence.without(profile, generic, "a.csv");
+  CHECK(without.memory.logit_bytes == 10);  // b.csv says 6, not 4
+  CHECK(without.memory.optimizer_temporary == nd::OptimizerTemporary::all_gradients);
+}
+
+TEST_CASE("every scored memory row is priced once more without its source", "[validation]") {
+  const nd::ValidationReport report = sample_report();
+  std::size_t scored = 0, moved = 0;
+  for (const auto& row : report.rows) {
+    CHECK(row.left_out_peak_mem_gib.has_value() == row.memory_error().has_value());
+    if (!row.memory_error()) continue;
+    ++scored;
+    moved += *row.left_out_peak_mem_gib != *row.predicted_peak_mem_gib ? 1U : 0U;
+  }
+  CHECK(scored > 5);
+  CHECK(moved > 0);
+  const auto groups = nd::report::memory_by_source(report);
+  REQUIRE(groups.size() > 1);
+  CHECK(groups.back().name == "all");
+  CHECK(groups.back().as_priced == report.overall.memory);
+  CHECK(groups.back().left_out.n == report.overall.memory.n);
+}
+
+TEST_CASE("ranks that the notes name are compared stage by stage", "[validation]") {
+  auto rows = *nd::read_measured_rows(std::string(ND_TEST_DATA_DIR) + "/measured/sample.csv");
+  const auto named = std::find_if(rows.begin(), rows.end(), [](const auto& row) { return row.notes.find("per-rank max allocated GiB") != std::string::npos; });
+  REQUIRE(named != rows.end());
+  rows = {*named};
+  const auto phrase = rows[0].notes.find("per-rank max allocated GiB");
+  rows[0].notes.replace(phrase, rows[0].notes.find(';', phrase) - phrase, "per-rank max allocated GiB 0:10.5 1:11 7:9 8:99 x:1 2:-1");
+  const auto report = nd::validate_rows(rows, nd::DataStore(ND_TEST_DATA_DIR));
+  REQUIRE(report);
+  const auto& peaks = report->rows[0].stage_peaks;
+  REQUIRE(rows[0].pp.value_or(1) == 4);   // 8 devices: two ranks a stage
+  REQUIRE(peaks.size() == 2);             // rank 8 does not exist, the last two words say nothing
+  CHECK(peaks[0].stage == 0);
+  CHECK(peaks[0].measured_gib == 11);     // the fuller of two
+  CHECK(peaks[1].stage == 3);
+  CHECK(peaks[0].predicted_gib > 0);
+}
+
+TEST_CASE("a device's reading is never above what the card has", "[validation]") {
+  auto rows = *nd::read_measured_rows(std::string(ND_TEST_DATA_DIR) + "/measured/sample.csv");
+  const auto bloom = std::find_if(rows.begin(), rows.end(), [](const auto& row) { return row.model.find("bloom") == 0 && row.peak_mem_gib; });
+  REQUIRE(bloom != rows.end());
+  rows = {*bloom, *bloom};
+  rows[1].mbs = *rows[1].mbs * 16;  // far beyond 80 GB, and the ledger says so
+  rows[1].gbs = *rows[1].gbs * 16;
+  const auto report = nd::validate_rows(rows, nd::DataStore(ND_TEST_DATA_DIR));
+  REQUIRE(report);
+  CHECK(report->rows[0].reading.counter == nd::MemoryCounter::device);
+  CHECK(report->rows[0].predicted_peak_mem_gib == Approx(report->rows[0].reserved_gib));
+  REQUIRE(report->rows[1].reserved_gib > report->rows[1].budget_gib);
+  // What the run would have to allocate is above the card too: the reading of such a run would be a failure's.
+  CHECK(*report->rows[1].predicted_peak_mem_gib < report->rows[1].reserved_gib);
+}
+
+TEST_CASE("peaks that runs stated and how many are priced", "[validation]") {
+  auto rows = *nd::read_measured_rows(std::string(ND_TEST_DATA_DIR) + "/measured/sample.csv");
+  const auto all = nd::validate_rows(rows, nd::DataStore(ND_TEST_DATA_DIR));
+  REQUIRE(all);
+  const auto before = nd::report::peak_coverage(*all);
+  CHECK(before.stated == before.priced);  // the sample is priced whole
+  for (auto& row : rows)
+    if (row.peak_mem_gib && !row.out_of_memory()) {
+      row.seq_len = std::nullopt;
+      row.source = "somewhere";
+      break;
+    }
+  const auto fewer = nd::validate_rows(rows, nd::DataStore(ND_TEST_DATA_DIR));
+  REQUIRE(fewer);
+  CHECK(nd::report::peak_coverage(*fewer).stated == before.stated);
+  CHECK(nd::report::peak_coverage(*fewer).priced == before.priced - 1);
 }
