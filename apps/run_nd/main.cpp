@@ -55,7 +55,7 @@ Exit run(const std::vector<std::string>& words) {
   }
   if (options.version) return printed("run_nd " + std::string(nd::kVersion) + "\n");
   if (parsed.problems.empty() && options.input.empty() && options.model.empty() && options.search_config.empty() && options.list.empty() &&
-      options.real_csv.empty() && options.verify.empty() && options.census.empty())
+      options.real_csv.empty() && options.verify.empty() && options.census.empty() && options.parts.empty())
     parsed.problems.push_back(usage_error("-y", "is missing", "the configuration of the training run, e.g. run_nd -y train.yaml -d 64"));
   refuse_dashes(options, parsed.problems);
   if (!parsed.problems.empty()) {
@@ -74,6 +74,7 @@ Exit run(const std::vector<std::string>& words) {
     case kSizes: return run_sizes(options, data);
     case kCompare: return run_compare(options, data);
     case kVerify: return run_verify(options, data);
+    case kMerge: return run_merge(options, data);
     case kPages:
     case kExplain:
     case kSearch: break;

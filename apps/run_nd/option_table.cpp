@@ -149,7 +149,7 @@ constexpr std::array kTable{
               .modes = kSearch, .needs = "--json --output-dir", .target = &Options::timings},
     OptionRow{.short_names = "-v", .name = "--verbosity", .arity = Arity::one, .value = "0..6", .least = 0, .most = 6, .preset = "2",
               .help = "what is printed: 0 nothing, 1 the ranking, 2 and assumptions, 3 and examples of what was refused", .group = Group::output,
-              .modes = kPricing | kCompare | kVerify, .offers = "0 1 2 3", .target = &Options::verbosity},
+              .modes = kPricing | kMerge | kCompare | kVerify, .offers = "0 1 2 3", .target = &Options::verbosity},
 
     OptionRow{.name = "--merge", .arity = Arity::list, .value = "PART",
               .help = "run_nd merge PART...: put the parts of --shard together and print and write what their command asks for", .modes = kMerge,
@@ -158,7 +158,7 @@ constexpr std::array kTable{
               .help = "list devices, models, frameworks, formats, dimensions or schedules", .modes = kList,
               .offers = "devices models frameworks formats dimensions schedules", .target = &Options::list},
     OptionRow{.name = "--data-dir", .arity = Arity::one, .value = "DIR", .preset = "beside the program",
-              .help = "folder with devices/, frameworks/, arch/ and models/", .modes = kPricing | kList | kCompare | kVerify, .offers = "@dir", .target = &Options::data_dir},
+              .help = "folder with devices/, frameworks/, arch/ and models/", .modes = kPricing | kList | kMerge | kCompare | kVerify, .offers = "@dir", .target = &Options::data_dir},
     OptionRow{.name = "--version", .help = "print the version", .modes = kPages, .target = &Options::version},
     OptionRow{.short_names = "-h", .name = "--help", .help = "print this text", .modes = kPages, .target = &Options::help},
     OptionRow{.name = "--generate", .arity = Arity::one, .value = "KIND", .help = "print a page made from the option table: markdown man bash zsh fish",
@@ -173,9 +173,6 @@ constexpr std::array kTable{
     refused("", "--sustained_tflops", Arity::one, "a figure of -ao"),
     refused("", "--host_link_overlap", Arity::one, "a figure of -ao"),
     refused("", "--host_link_cost", Arity::one, "a figure of -ao"),
-    refused("-e", "--exhaustive", Arity::one, "--ranking_csv writes every candidate"),
-    refused("-ee", "--force_exhaustive", Arity::one, "--ranking_csv writes every candidate"),
-    refused("-eee", "--fforce-exhaustive", Arity::one, "--ranking_csv writes every candidate"),
     refused("-rp", "--recompute_potentials", Arity::flag, ""),
     refused("", "--max-candidates", Arity::one, "--time-limit bounds the work, --set the space"),
 };

@@ -79,7 +79,7 @@ class Store {
   [[nodiscard]] std::vector<std::string> not_empty() const {
     std::vector<std::string> out;
     for (const auto& value : values_)
-      if (!value.empty()) out.push_back(value);
+      if (!value.empty() && value != kEmptyList) out.push_back(value);
     return out;
   }
   [[nodiscard]] std::string range() const { return std::to_string(row_.least) + " to " + std::to_string(row_.most); }

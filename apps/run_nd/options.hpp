@@ -37,7 +37,7 @@ struct Supposed {
 /// What the command line says. Absent = not given.
 struct Options {
   std::string train_yaml, accelerate_yaml, search_config;
-  std::string input, framework, model, device_type, output_dir, ranking_csv, json, list, data_dir, explain, trace, report, generate, calibration, real_csv, write_ratios, verify, census, expert_load;
+  std::string input, framework, model, device_type, output_dir, ranking_csv, json, list, data_dir, explain, trace, report, generate, calibration, real_csv, write_ratios, verify, census, expert_load, objective, shard, part;
   std::optional<DeviceCounts> devices;
   std::optional<std::int64_t> global_batch, seq_length, jobs, top, verbosity;
   std::optional<nd::Bytes> max_memory, memory_reserve;
@@ -68,6 +68,7 @@ enum Mode : unsigned {
   kSizes = 1U << 5U,    ///< -d A..B: one search per cluster
   kCompare = 1U << 6U,  ///< --real_csv: measured runs
   kVerify = 1U << 7U,   ///< --verify, --census: a checkpoint
+  kMerge = 1U << 8U,    ///< merge PART...: finish what shards began
 };
 inline constexpr unsigned kStudy = kWhatIf | kSizes;
 inline constexpr unsigned kSearching = kSearch | kStudy;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -53,7 +51,36 @@ class SearchMode {
     if (auto problems = checked(); !problems.empty()) return refuse(problems);
     if (explain_.file) return explain_stated();
     if (const auto refused = calibrate(); !refused.empty()) return refuse(refused);
-    search();
+    if (!options_.part.empty()) return write_part();
+    return finish(searched());
+  }
+
+  /// The same from the parts of all shards instead of a search.
+  Exit run_merged(const std::vector<nd::SearchPartial>& parts) {
+    if (auto problems = checked(); !problems.empty()) return refuse(problems);
+    auto result = nd::merge_shards(prepared_.scenario, prepared_.space, search_options(), parts);
+    if (!result) {
+      auto problems = result.error().diagnostics;
+      for (auto& problem : problems) problem.where.path = "merge";
+      return refuse(problems);
+    }
+    return finish(std::move(*result));
+  }
+
+ private:
+  [[nodiscard]] std::vector<nd::Diagnostic> checked() const {
+    auto problems = output_conflicts(options_, prepared_.file, resolved_paths(resolved_place()));
+    for (auto problem : nd::check_search_options(prepared_.scenario, search_options())) {
+      if (problem.severity != nd::Severity::error) continue;
+      problem.where = {{}, 0, 0, problem.where.path.starts_with('-') ? problem.where.path : "--objective"};
+      problems.push_back(std::move(problem));
+    }
+    return problems;
+  }
+
+  Exit finish(nd::SearchResult result) {
+    report_.result = std::move(result);
+    describe();
     if (const auto excluded = excluding_lists(); !excluded.empty()) return refuse(excluded);
     if (explain_.rank > static_cast<std::int64_t>(report_.result.candidates.size()) && !report_.result.candidates.empty())
       return refuse({usage_error("--explain", "only " + std::to_string(report_.result.candidates.size()) + " candidates fit")});
@@ -63,12 +90,11 @@ class SearchMode {
     return report_.result.candidates.empty() ? Exit::nothing_fits : Exit::done;
   }
 
- private:
   /// Files that price the ranking anew would show uncalibrated times.
   std::vector<nd::Diagnostic> calibrate() {
     if (options_.calibration.empty()) return {};
     std::vector<nd::Diagnostic> problems;
-    for (const auto& [option, given] : {std::pair{"--ranking_csv", !options_.ranking_csv.empty()}, std::pair{"-o", !options_.output_dir.empty()},
+    for (const auto& [option, given] : {std::pair{"--shard", !options_.part.empty()}, std::pair{"--ranking_csv", !options_.ranking_csv.empty()}, std::pair{"-o", !options_.output_dir.empty()},
                                         std::pair{"--report", !options_.report.empty()}, std::pair{"--trace", !options_.trace.empty()},
                                         std::pair{"--all", options_.all}})
       if (given) problems.push_back(usage_error(option, "cannot be combined with -c: it would show uncalibrated times", "--json has the calibrated candidates"));
@@ -78,18 +104,50 @@ class SearchMode {
     return problems;
   }
 
-  void search() {
+  [[nodiscard]] nd::SearchOptions search_options() const {
     auto options = prepared_.options;
     options.top = std::max(options.top, explain_.rank);
     options.tie_band = report_.step_time_band;
     // A program reads more than a screen shows, unless it was told how much; so does the plot of the page.
     constexpr std::int64_t kDocumentCandidates = 100;
-    if (!options_.top && (!options_.json.empty() || !options_.output_dir.empty())) options.top = std::max(options.top, kDocumentCandidates);
-    Progress progress;
-    if (talks_ && isatty(STDERR_FILENO) != 0) options.progress = [&progress](std::int64_t priced) { progress(priced); };
-    report_.result = factors_.identity() ? nd::search_strategies(prepared_.scenario, prepared_.space, options)
-                                         : nd::calibrated_search(prepared_.scenario, prepared_.space, options, factors_);
-    progress.clear();
+    const bool documents = !options_.json.empty() || !options_.output_dir.empty() || !options_.report.empty();
+    if (!options_.top && documents) options.top = std::max(options.top, kDocumentCandidates);
+    return options;
+  }
+
+  nd::SearchResult searched() {
+    const Interrupt interrupt;
+    Progress progress(options_);
+    auto options = search_options();
+    options.progress = progress.callback();
+    options.stop = interrupt.token();
+    return factors_.identity() ? nd::search_strategies(prepared_.scenario, prepared_.space, options)
+                               : nd::calibrated_search(prepared_.scenario, prepared_.space, options, factors_);
+  }
+
+  Exit write_part() {
+    nd::PartialFile part;
+    {
+      const Interrupt interrupt;
+      Progress progress(options_);
+      auto options = search_options();
+      options.progress = progress.callback();
+      options.stop = interrupt.token();
+      part.partial = nd::search_shard(prepared_.scenario, prepared_.space, options);
+    }
+    part.command = command_;
+    part.inputs = nd::request_fingerprint(prepared_.scenario, prepared_.space);
+    if (const auto problem = nd::write_text_file(options_.part, nd::partial_json(part))) {
+      refuse({*problem});
+      return Exit::output;
+    }
+    if (talks_) std::printf("%lld strategies of part %s fit\nwrote %s\n", static_cast<long long>(part.partial.stats.fitting), options_.shard.c_str(), options_.part.c_str());
+    return stdout_written() ? Exit::done : Exit::output;
+  }
+
+  /// Everything around the result that reports show.
+  void describe() {
+    const auto options = search_options();
     report_.scenario = nd::search_scenario(prepared_.scenario, prepared_.space, options);
     report_.space = prepared_.space;
     report_.file = prepared_.file;

@@ -137,8 +137,8 @@ class Canonicaliser {
       out_.problems.push_back(usage_error(word, "needs a value", std::string(row.value)));
       return;
     }
-    // A list may be empty: the empty word says that the option was there.
-    if (values.empty()) values.emplace_back();
+    // A list may be empty: the mark says that the option was there. CLI11 would take the next word for the value of "--name=".
+    if (values.empty()) values.emplace_back(kEmptyList);
     for (const auto& value : values) out_.words.push_back(name + "=" + value);
   }
 

@@ -8,6 +8,8 @@
 
 namespace run_nd {
 
+/// A list without values is "--name=" with this mark as its value.
+inline constexpr std::string_view kEmptyList = "\x1f";
 /// The command line in the one spelling that the parser knows: "--name=value" or "--name", long names as in the table. Short names
 /// of several letters ("-mem"), '-' for '_' and the other way round, attached values ("-d64") and "--no-" forms are resolved here.
 struct CanonicalWords {

@@ -5,25 +5,34 @@ _run_nd() {
     -y|--yaml_config) COMPREPLY=($(compgen -f -- "$current")); return ;;
     -f|--framework) words=$(run_nd --list frameworks 2>/dev/null | sed 's/[, ].*//') ;;
     -m|--model) words=$(run_nd --list models 2>/dev/null | sed 's/[, ].*//') ;;
+    --train-yaml) COMPREPLY=($(compgen -f -- "$current")); return ;;
+    --accelerate-yaml) COMPREPLY=($(compgen -f -- "$current")); return ;;
+    -s|--search-config) COMPREPLY=($(compgen -f -- "$current")); return ;;
     -A|--device_type) words=$(run_nd --list devices 2>/dev/null | sed 's/[, ].*//') ;;
+    --expert-load) words='uniform zipf:1' ;;
+    -c|--cache_file) COMPREPLY=($(compgen -f -- "$current")); return ;;
     -l|--dimensions) words=$(run_nd --list dimensions 2>/dev/null | sed 's/[, ].*//') ;;
     --recompute) words='off selective full auto' ;;
     --schedule) words=$(run_nd --list schedules 2>/dev/null | sed 's/[, ].*//') ;;
     --explain) words='1 file' ;;
     --objective) words='time memory cost energy' ;;
     --what-if) words='devices= device= seq= batch= memory= bandwidth= framework=' ;;
+    --real_csv) COMPREPLY=($(compgen -f -- "$current")); return ;;
+    -V|--verify) COMPREPLY=($(compgen -d -- "$current")); return ;;
+    --census) COMPREPLY=($(compgen -f -- "$current")); return ;;
     --part) COMPREPLY=($(compgen -f -- "$current")); return ;;
     -o|--output-dir) COMPREPLY=($(compgen -d -- "$current")); return ;;
     --report) COMPREPLY=($(compgen -f -- "$current")); return ;;
     --trace) COMPREPLY=($(compgen -f -- "$current")); return ;;
     --ranking_csv) COMPREPLY=($(compgen -f -- "$current")); return ;;
     --json) COMPREPLY=($(compgen -f -- "$current")); return ;;
+    --write_ratios) COMPREPLY=($(compgen -f -- "$current")); return ;;
     -v|--verbosity) words='0 1 2 3' ;;
     --merge) COMPREPLY=($(compgen -f -- "$current")); return ;;
     --list) words='devices models frameworks formats dimensions schedules' ;;
     --data-dir) COMPREPLY=($(compgen -d -- "$current")); return ;;
   esac
-  [[ -n $words && $current != -* ]] || words='-y --yaml_config -f --framework -m --model -d --devices -A --device_type -b --global_batch_size --seq-length -M --max_mem -mem --mem_for_ppb --strict -l --dimensions --set --recompute --schedule -t --top_config_number --all --explain --objective --pareto -e --exhaustive -ee --force_exhaustive -eee --fforce-exhaustive --time-limit --shard --what-if --tokens --deadline-days --price -j --jobs --part -o --output-dir --report --trace --ranking_csv --json --timings -v --verbosity --merge --list --data-dir --version -h --help'
+  [[ -n $words && $current != -* ]] || words='-y --yaml_config -f --framework -m --model --train-yaml --accelerate-yaml -s --search-config -d --devices -A --device_type -b --global_batch_size --seq-length --expert-load -M --max_mem -mem --mem_for_ppb --strict -c --cache_file -l --dimensions --set --recompute --schedule -t --top_config_number --all --explain --objective --pareto -e --exhaustive -ee --force_exhaustive -eee --fforce-exhaustive --time-limit --shard --what-if --tokens --deadline-days --price -j --jobs --real_csv -V --verify --census --part -o --output-dir --report --trace --ranking_csv --json --write_ratios --timings -v --verbosity --merge --list --data-dir --version -h --help'
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
 complete -F _run_nd run_nd

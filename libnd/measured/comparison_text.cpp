@@ -115,7 +115,8 @@ std::string problem_lines(const Comparison& comparison) {
   return out;
 }
 
-std::string ratio_cells(const FittedRatio& ratio) {
+std::string ratio_cells(const RatioFit& fit, const FittedRatio& ratio) {
+  if (fit.level == RatioLevel::none && !ratio.signal) return "abstained";
   return ratio.signal ? fmt::format("{:.4f} .. {:.4f}", ratio.low, ratio.high) : "no signal";
 }
 
@@ -159,7 +160,7 @@ std::string ratio_fit_text(const RatioFit& fit) {
   for (std::size_t key = 0; key < kRatioKeyCount; ++key) {
     const FittedRatio& ratio = fit.ratios[key];
     if (static_cast<RatioKey>(key) == RatioKey::forward) continue;
-    ratios.add({std::string(to_text(static_cast<RatioKey>(key))), fmt::format("{:.4e}", ratio.ratio), ratio_cells(ratio), ratio.plain ? fmt::format("{:.4f}", *ratio.plain) : "-", std::to_string(ratio.rows)});
+    ratios.add({std::string(to_text(static_cast<RatioKey>(key))), fmt::format("{:.4e}", ratio.ratio), ratio_cells(fit, ratio), ratio.plain ? fmt::format("{:.4f}", *ratio.plain) : "-", std::to_string(ratio.rows)});
   }
   out += ratios.text("  ") + "\n";
   TextTable rows({{"strategy", Align::left}, {"corrected", Align::right}, {"left out", Align::right}, {"busy", Align::right}, {"error", Align::right}, {"step", Align::right}});

@@ -63,8 +63,7 @@ TEST_CASE("Unknown names are refused with the nearest") {
 }
 
 TEST_CASE("Options of the predecessor that are not there yet are refused, never ignored") {
-  for (const char* option : {"-k 0", "-ar", "-swap_os", "-mppb", "-ao", "-e 3", "-ee 3", "-eee 3", "-rp",
-                             "--host_link_gibps 3", "--shard 1/2", "--objective tokens"}) {
+  for (const char* option : {"-k 0", "-ar", "-swap_os", "-mppb", "-ao", "-rp", "--host_link_gibps 3", "--max-candidates 3"}) {
     INFO(option);
     refused(kLlama + " " + option, 2, "not available in this version");
   }
@@ -81,6 +80,13 @@ TEST_CASE("Degrees that cannot be are refused with the nearest that can") {
   refused(kLlama + " --set tp=64", 2, "error: --set tp: tp=64 is impossible on 64 devices: the attention heads do not divide by tp");
   refused(kLlama + " --set ep=2", 2, "the model has no experts");
   refused(kLlama + " --set tp=1 --set pp=1 --set cp=1 -b 100", 2, "(nearest reachable: 64, 128)");
+}
+
+TEST_CASE("A list without values does not take the option after it for one") {
+  // CLI11 reads the word after "--name=" as its value.
+  CHECK(run_nd(kLlama + " -t 1 -l -v 1").out == run_nd(kLlama + " -t 1 -v 1 -l").out);
+  refused("--recompute -y llama-3.1-8b -d 8", 2, "error: --recompute: needs a value (MODE)");
+  refused("merge -v 1", 2, "error: --merge: needs a value (PART)");
 }
 
 TEST_CASE("Spellings of options") {

@@ -96,7 +96,7 @@ TEST_CASE("Wrong files are refused with all their problems, each at its place") 
   refused("-y torchtitan.models.llama3:config -f torchtitan -d 8", 3, "names a Python function of a module");
   refused("-y " + kExamples + "accelerate/fsdp.yaml", 2, "the input states a run, but no model");
   refused("-y llama-3.1-8b --train-yaml nowhere.yaml -d 8", 2, "nowhere.yaml: no such file");
-  refused("--train-yaml x.yaml -m llama-3.1-8b -d 8", 2, "--train-yaml: needs --yaml_config");
+  refused("--train-yaml x.yaml -m llama-3.1-8b -d 8", 2, "--train-yaml: needs -y");
 }
 
 TEST_CASE("A dash is no file, except for the JSON document") {

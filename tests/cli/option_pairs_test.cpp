@@ -31,6 +31,9 @@ const std::map<std::string, std::vector<std::string>> kSamples{
     {"--yaml_config", {"-y", "OTHER"}},
     {"--framework", {"-f", "megatron-core"}},
     {"--model", {"-m", "llama-3.2-3b"}},
+    {"--train-yaml", {"--train-yaml", "TRAIN", "-f", "hf"}},
+    {"--accelerate-yaml", {"--accelerate-yaml", "LAUNCH", "-f", "hf"}},
+    {"--search-config", {"-s", "SEARCH"}},
     {"--devices", {"-d", "4"}},
     {"--device_type", {"-A", "H100"}},
     {"--global_batch_size", {"-b", "32"}},
@@ -39,10 +42,10 @@ const std::map<std::string, std::vector<std::string>> kSamples{
     {"--max_mem", {"-M", "30GB"}},
     {"--mem_for_ppb", {"-mem", "2GB"}},
     {"--strict", {"--strict"}},
-    {"--dimensions", {"-l", "TP", "MBS"}},
+    {"--dimensions", {"-l", "PP", "MBS"}},
     {"--set", {"--set", "zero=1"}},
     {"--recompute", {"--recompute", "full"}},
-    {"--schedule", {"--schedule", "gpipe"}},
+    {"--schedule", {"--schedule", "gpipe", "--set", "pp=2"}},
     {"--top_config_number", {"-t", "3"}},
     {"--all", {"--all"}},
     {"--explain", {"--explain", "2"}},
@@ -53,10 +56,16 @@ const std::map<std::string, std::vector<std::string>> kSamples{
     {"--objective", {"--objective", "memory"}},
     {"--pareto", {"--pareto"}},
     {"--exhaustive", {"-t", "2", "-e", "3"}},
-    {"--force_exhaustive", {"-ee", "1"}},
+    {"--force_exhaustive", {"-ee", "9"}},
     {"--fforce-exhaustive", {"-eee", "1"}},
     {"--time-limit", {"--time-limit", "600"}},
     {"--shard", {"--shard", "1/2", "--part", "DIR/part.json"}},
+    {"--cache_file", {"-c", "RATIOS"}},
+    // Refused beside --set, which the base states: these price what is measured or stored, not a space.
+    {"--real_csv", {"--real_csv", "DIR/steps.csv"}},
+    {"--write_ratios", {"--write_ratios", "DIR/ratios.json"}},
+    {"--verify", {"-V", "DIR"}},
+    {"--census", {"--census", "DIR/census.json"}},
     {"--part", {"--part", "DIR/part.json", "--shard", "2/2"}},
     {"--merge", {"--merge", "PART"}},
     {"--jobs", {"-j", "2"}},
@@ -96,6 +105,10 @@ class Runner {
     }
     for (auto& word : words) {
       if (word == "MODEL") word = models_.write("config.json", kModel);
+      else if (word == "TRAIN") word = models_.write("train.yaml", "per_device_train_batch_size: 2\ngradient_accumulation_steps: 4\n");
+      else if (word == "LAUNCH") word = models_.write("launch.yaml", "distributed_type: FSDP\nmixed_precision: bf16\nfsdp_config: {fsdp_sharding_strategy: FULL_SHARD}\n");
+      else if (word == "SEARCH") word = models_.write("search.yaml", "cluster: {num_nodes: 2, cards_per_node: 4}\nparallelism: {tp: [1, 2]}\nconstraint: {global_batch_size: 16}\n");
+      else if (word == "RATIOS") word = models_.write("ratios.json", R"({"COMPUTE": 1.5, "DP_COMM": 1, "DP_REDUCE": 1, "MP_COMM": 1, "EP_COMM": 1, "CP_COMM": 1, "PP_COMM": 1, "BUBBLE": 1, "_fitted_on": {"unit": "measured/estimated"}})");
       else if (word == "OTHER") word = models_.write("other.json", other());
       else if (word == "PART") word = part();
       else if (word == "DATA") word = ND_TEST_DATA_DIR;

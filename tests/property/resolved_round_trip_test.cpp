@@ -192,8 +192,10 @@ TEST_CASE("A found strategy survives writing and reading, with its price", "[res
       CHECK(before.memory.peak().reserved.value == after.memory.peak().reserved.value);
     }
     INFO(refusals);
-    // Accelerate's Megatron plugin knows neither chunks nor context parallelism; the others say nearly everything.
-    CHECK(written * (one.file.find("megatron") != std::string::npos ? 7 : 2) >= tried);
+    // Accelerate's Megatron plugin knows neither chunks nor context parallelism, TorchTitan no tensor parallelism without sequence
+    // parallelism; the others say nearly everything.
+    const bool few = one.file.find("megatron") != std::string::npos || one.file.find("torchtitan") != std::string::npos;
+    CHECK(written * (few ? 7 : 2) >= tried);
   }
 }
 

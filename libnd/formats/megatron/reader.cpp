@@ -42,12 +42,6 @@ void check_model(Fields& fields, const megatron::Model& model) {
   for (auto& problem : model_problems(model.spec, fields.root(), model.places)) fields.problems.push_back(std::move(problem));
 }
 
-void sort_by_place(std::vector<Diagnostic>& all) {
-  std::stable_sort(all.begin(), all.end(), [](const Diagnostic& a, const Diagnostic& b) {
-    return a.where.line != b.where.line ? a.where.line < b.where.line : a.where.column < b.where.column;
-  });
-}
-
 }  // namespace
 
 ConfigNode megatron::flat(const ConfigNode& root) {

@@ -30,7 +30,7 @@ TEST_CASE("Data parallelism alone is the best of its own corner of the space", "
   CHECK(result.ranking.front().step.value <= baseline.priced->time.step.value);
   for (const auto& one : result.ranking) {
     if (one.config.dp != 4 || one.config.ep != 1 || one.config.vpp != 1 || one.config.etp != 1) continue;
-    CHECK(one.step.value >= baseline.priced->time.step.value);
+    CHECK(one.step.value >= baseline.priced->time.step.value * (1 - 1e-9));  // the ranking ties what agrees to 2^-30
   }
 }
 
