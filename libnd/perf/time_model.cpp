@@ -268,7 +268,7 @@ void TimeModel::prepare(const ParallelConfig& config) {
                              last.recompute == config.recompute;
   // Sharded weights are gathered within the passes; everything else about the sharding happens once per step.
   const bool within_passes = config.zero == ZeroLevel::parameters || last.zero == ZeroLevel::parameters;
-  if (!at_) at_.emplace();
+  if (!at_) at_ = Prepared{};  // clang 14 has no emplace() for a member class with defaults
   at_->config = config;
   at_->groups = &groups(config);
   if (!same_shape) at_->shape = &shape_times(config, at_->groups->layer);

@@ -47,7 +47,7 @@ std::map<std::string, std::string> flat_values(const ConfigNode& root) {
 
 class ScriptEditor {
  public:
-  ScriptEditor(const std::string& text, const std::string& file, Arguments arguments) : text_(text), file_(file), arguments_(std::move(arguments)) {}
+  ScriptEditor(const std::string& text, Arguments arguments) : text_(text), arguments_(std::move(arguments)) {}
 
   /// Edits at one depth of references: 0 the literal itself, 1 the first place that refers to it, ...
   std::optional<std::string> at_depth(const std::vector<Change>& changes, const std::vector<std::pair<Value, std::string>>& launcher, std::size_t depth) {
@@ -175,7 +175,6 @@ class ScriptEditor {
   }
 
   const std::string& text_;
-  const std::string& file_;
   Arguments arguments_;
   std::vector<Edit> edits_;
   std::string added_;
@@ -217,7 +216,7 @@ Result<std::string> edit_script(const std::string& text, const std::string& file
   if (!arguments->find("world_size")) std::erase_if(own, [](const Change& one) { return one.name == "world_size"; });
   if (own.empty() && launcher.empty()) return text;
 
-  ScriptEditor editor(text, file, *arguments);
+  ScriptEditor editor(text, *arguments);
   for (std::size_t depth = 0; depth < kDeepestSite; ++depth) {
     const auto edited = editor.at_depth(own, launcher, depth);
     if (!edited) continue;
