@@ -44,7 +44,7 @@ constexpr LayerTraits kTable{.launched_per_layer = false};
 /// Bounds sum in another order than the price; what that does to the last digits is far below this.
 constexpr double kRounding = 1 - 1e-12;
 /// Entries kept at a time. Searches visit degrees and shapes in order, so that what is dropped rarely comes back.
-constexpr std::size_t kMostGroups = 16384, kMostShapes = 8192, kExchanges = 4096;
+constexpr std::size_t kMostGroups = 16384, kMostShapes = 8192, kMostBounds = 65536, kExchanges = 4096;
 
 /// Forward and backward of one micro-batch through the whole model; nothing recomputed.
 double model_seconds(const ResolvedModel& model, const ShapeTimes& times) {
@@ -294,8 +294,12 @@ Seconds TimeModel::at_least(const ParallelConfig& config) {
 // and messages only add.
 Seconds TimeModel::group_at_least(const ParallelConfig& head) {
   bound_tables();
-  const ShapeTimes& times = shape_times(head, groups(head).layer);
-  return {kRounding * (times.model_seconds * head.micro_batch_num / head.pp + scenario_.profile.time.step_overhead_ms * 1e-3)};
+  if (model_seconds_.size() >= kMostBounds) model_seconds_.clear();
+  const ShapeKey key{layout::layer_shape(scenario_.run, head), groups(head).layer};
+  const auto [found, fresh] = model_seconds_.try_emplace(key, 0.0);
+  // Shapes that are only bounded do not push those that are priced out of their table.
+  if (fresh) found->second = make_shape_times(key.shape, key.groups).model_seconds;
+  return {kRounding * (found->second * head.micro_batch_num / head.pp + scenario_.profile.time.step_overhead_ms * 1e-3)};
 }
 
 void TimeModel::estimate(const ParallelConfig& config, TimeBreakdown& out) {

@@ -107,6 +107,7 @@ class TimeModel {
   std::unordered_map<DegreesKey, Groups, Hash> groups_;
   std::unordered_map<ShapeKey, ShapeTimes, Hash> shapes_;
   std::unordered_map<LayoutKey, FoldedLayout, Hash> layouts_;
+  std::unordered_map<ShapeKey, double, Hash> model_seconds_;  ///< of ShapeTimes, for bounds: far smaller than those
   // The candidate at hand.
   struct Prepared {
     ParallelConfig config;

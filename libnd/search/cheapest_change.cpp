@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <initializer_list>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "search/near_misses.hpp"
 #include "search/pricer.hpp"
+#include "space/enumerate.hpp"
 
 namespace nd::search {
 
@@ -87,9 +90,12 @@ void add_devices(const ParallelConfig& from, std::vector<Change>& out) {
   }
 }
 
-bool fits(const Scenario& scenario, const ParallelConfig& config) {
-  if (first_violation(scenario, config)) return false;
-  return estimate_memory(scenario, config).fit != Fit::no;
+/// The first of `changes` that fits.
+std::optional<Change> first_fit(const Scenario& scenario, Pricer& pricer, const std::vector<Change>& changes) {
+  const space::SpaceContext context(scenario);
+  for (const auto& change : changes)
+    if (!space::violation(context, change.config) && pricer.peak(change.config).fit != Fit::no) return change;
+  return std::nullopt;
 }
 
 std::string words(const ParallelConfig& from, const Change& change) {
@@ -105,16 +111,33 @@ std::string words(const ParallelConfig& from, const Change& change) {
 
 }  // namespace
 
-std::string cheapest_change(const Scenario& scenario, const ParallelConfig& config) {
-  std::vector<Change> changes;
-  add_switches(config, config.devices(), changes);
-  add_degrees(config, changes);
-  add_devices(config, changes);
-  Scenario changed = scenario;
-  for (const auto& change : changes) {
-    changed.run.devices = change.devices;
-    changed.cluster.devices = change.devices;
-    if (fits(changed, change.config)) return words(config, change);
+std::string cheapest_change(const Scenario& scenario, Pricer& pricer, const ParallelConfig& config) {
+  const std::int64_t devices = config.devices();
+  std::vector<Change> switches, degrees;
+  add_switches(config, devices, switches);
+  add_degrees(config, degrees);
+  for (const auto* changes : {&switches, &degrees})
+    if (const auto found = first_fit(scenario, pricer, *changes)) return words(config, *found);
+  // No single one does: two at once, the second on top of a switch.
+  for (const auto& first : switches) {
+    std::vector<Change> pairs;
+    add_switches(first.config, devices, pairs);
+    add_degrees(first.config, pairs);
+    if (const auto found = first_fit(scenario, pricer, pairs)) return words(config, *found);
+  }
+  std::vector<Change> larger;
+  add_devices(config, larger);
+  std::stable_sort(larger.begin(), larger.end(), [](const Change& a, const Change& b) { return a.devices < b.devices; });
+  for (std::size_t begin = 0; begin < larger.size();) {
+    const auto end = std::find_if(larger.begin() + static_cast<std::ptrdiff_t>(begin), larger.end(),
+                                  [&](const Change& other) { return other.devices != larger[begin].devices; });
+    const std::vector<Change> same(larger.begin() + static_cast<std::ptrdiff_t>(begin), end);
+    begin = static_cast<std::size_t>(end - larger.begin());
+    Scenario changed = scenario;
+    changed.run.devices = same.front().devices;
+    changed.cluster.devices = same.front().devices;
+    Pricer larger_pricer(changed);
+    if (const auto found = first_fit(changed, larger_pricer, same)) return words(config, *found);
   }
   return {};
 }

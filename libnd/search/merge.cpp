@@ -80,10 +80,10 @@ Error wrong_parts(std::string what, std::string hint) {
 SearchResult search_strategies(const Scenario& scenario, const SearchSpace& space, const SearchOptions& options) {
   const Scenario priced = search_scenario(scenario, space, options);
   std::vector<SearchPartial> parts;
-  parts.push_back(search::SpaceSearch(priced, options).run(space));
+  search::SpaceSearch search(priced, options);
+  parts.push_back(search.run(space));
   SearchResult out = assemble(priced, options, std::move(parts));
-  if (options.on_ranked)
-    for (const auto& candidate : out.ranking) options.on_ranked(candidate);
+  if (options.on_ranked) search.stream_ranking();
   return out;
 }
 

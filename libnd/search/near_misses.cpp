@@ -45,7 +45,7 @@ std::vector<NearMiss> describe_misses(const Scenario& scenario, const std::vecto
     const auto part = largest_part(entry.memory.peak());
     entry.largest_part = part.name;
     entry.largest = part.bytes;
-    entry.change = cheapest_change(scenario, miss.config);
+    entry.change = cheapest_change(scenario, pricer, miss.config);
     out.push_back(std::move(entry));
   }
   return out;

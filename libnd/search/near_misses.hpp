@@ -8,6 +8,8 @@
 
 namespace nd::search {
 
+class Pricer;
+
 /// Collects the strategies that come closest to fitting, one per (dp, tp, pp, cp, ep): the smallest peak of each, and of those the
 /// `count` smallest. Bounded memory; does not depend on the order of add().
 class NearMisses {
@@ -35,8 +37,9 @@ struct LargestPart {
 };
 [[nodiscard]] LargestPart largest_part(const StageMemory& stage);
 
-/// The cheapest single change with which `config` fits, in words; empty when none of those tried does. Tried in order of what
-/// they cost: recompute, sequence parallelism, sharding, a smaller micro-batch, more tp / pp / cp / ep, more devices.
-[[nodiscard]] std::string cheapest_change(const Scenario& scenario, const ParallelConfig& config);
+/// The cheapest change with which `config` fits, in words; empty when none of those tried does. Tried in order of what they cost:
+/// recompute, sequence parallelism, sharding, a smaller micro-batch, more tp / pp / cp / ep on the same devices, two of these at
+/// once, more devices. `pricer` is of `scenario`.
+[[nodiscard]] std::string cheapest_change(const Scenario& scenario, Pricer& pricer, const ParallelConfig& config);
 
 }  // namespace nd::search

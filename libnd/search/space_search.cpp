@@ -31,15 +31,21 @@ bool prices_everything(const SearchOptions& options) {
 }
 
 TallyRules tally_rules(const SearchOptions& options) {
-  const bool all = options.keep_all || options.on_ranked;
   return {.order = RankOrder(options.objective),
-          .keep = all ? 0 : std::max<std::size_t>(1, to_size(options.top)),
+          .keep = options.keep_all ? 0 : std::max<std::size_t>(1, to_size(options.top)),
           .near_misses = to_size(options.near_misses),
-          .pareto = options.pareto};
+          .pareto = options.pareto,
+          .store = nullptr};
 }
 
 SpaceSearch::SpaceSearch(const Scenario& scenario, const SearchOptions& options)
-    : scenario_(scenario), options_(options), rules_(tally_rules(options)), halt_(options), workers_(worker_count(options.jobs)) {
+    : scenario_(scenario),
+      options_(options),
+      rules_(tally_rules(options)),
+      store_(rules_.order),
+      halt_(options),
+      workers_(worker_count(options.jobs)) {
+  if (options.on_ranked) rules_.store = &store_;
   out_.shard = options.shard;
   out_.exhaustive = prices_everything(options);
 }
@@ -175,6 +181,7 @@ void SpaceSearch::collect() {
     for (const auto& miss : tally.misses.closest()) misses.add(miss.config, miss.peak);
     for (const auto& candidate : tally.front.front()) front.add(candidate);
     rankings.push_back(tally.ranking.take());
+    tally.hand_over();
   }
   const auto example = [&](Rejection reason, const Tally::First& first) {
     if (first.place < 0) return;

@@ -39,6 +39,8 @@ class SpaceSearch {
  public:
   SpaceSearch(const Scenario& scenario, const SearchOptions& options);
   [[nodiscard]] SearchPartial run(const SearchSpace& space);
+  /// After run() with on_ranked: calls it for every strategy that fits, best first.
+  void stream_ranking() { store_.for_each(options_.on_ranked); }
 
  private:
   struct BoundedGroup {
@@ -63,6 +65,7 @@ class SpaceSearch {
   const Scenario& scenario_;
   const SearchOptions& options_;
   TallyRules rules_;
+  RankingStore store_;
   Halt halt_;
   std::vector<std::unique_ptr<GroupPricer>> workers_;
   std::vector<RankedCandidate> probed_;  ///< what the probe found, for a search that ends early

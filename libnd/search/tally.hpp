@@ -3,11 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <vector>
 
 #include "nd/search.hpp"
 #include "search/near_misses.hpp"
 #include "search/ranking.hpp"
+#include "search/ranking_store.hpp"
 
 namespace nd::search {
 
@@ -17,6 +18,7 @@ struct TallyRules {
   std::size_t keep = 20;  ///< of the ranking; 0 = all
   std::size_t near_misses = 5;
   bool pareto = false;
+  RankingStore* store = nullptr;  ///< where the whole ranking goes; null: nowhere
 };
 
 /// What one worker found. Tallies of several workers add up to the same whatever each of them saw.
@@ -29,6 +31,13 @@ class Tally {
     ++priced;
     ranking.add(candidate);
     if (rules_.pareto) front.add(candidate);
+    if (rules_.store == nullptr) return;
+    run_.push_back(candidate);
+    if (run_.size() >= RankingStore::kRun) hand_over();
+  }
+  /// What has not been stored yet goes to the store.
+  void hand_over() {
+    if (rules_.store != nullptr) rules_.store->add(run_);
   }
   void too_large(const ParallelConfig& config, std::int64_t place) {
     ++out_of_memory;
@@ -58,6 +67,7 @@ class Tally {
 
  private:
   TallyRules rules_;
+  std::vector<RankedCandidate> run_;
 };
 
 }  // namespace nd::search

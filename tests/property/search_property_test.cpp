@@ -186,6 +186,18 @@ TEST_CASE("Shards merge to the unsharded search") {
   });
 }
 
+TEST_CASE("The streamed ranking is the whole one") {
+  for_requests([](const Scenario& scenario) {
+    const auto all = search_strategies(scenario, {}, options(2, true));
+    auto streaming = options(2, false);
+    std::vector<RankedCandidate> streamed;
+    streaming.on_ranked = [&streamed](const RankedCandidate& candidate) { streamed.push_back(candidate); };
+    const auto result = search_strategies(scenario, {}, streaming);
+    CHECK(streamed == all.ranking);
+    CHECK(result.ranking.size() == std::min<std::size_t>(30, all.ranking.size()));
+  });
+}
+
 TEST_CASE("A search that is stopped at once is marked and empty") {
   std::mt19937 random(3);
   const Scenario scenario = random_scenario(random);

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "search/near_misses.hpp"
+#include "search/ranking_store.hpp"
 
 namespace nd::search {
 namespace {
@@ -88,6 +89,30 @@ TEST_CASE("The front of time against memory is what nothing else beats on both, 
     CHECK(order(front.front()) == order(expected));
     std::shuffle(all.begin(), all.end(), random);
   }
+}
+
+TEST_CASE("A stored ranking comes back whole and in order, whatever the runs") {
+  std::mt19937 random(11);
+  std::vector<RankedCandidate> all;
+  for (int i = 1; i <= 20'000; ++i) all.push_back(candidate(1 + static_cast<int>(random() % 500), 1 + static_cast<int>(random() % 50), i));
+  auto expected = all;
+  std::sort(expected.begin(), expected.end(), RankOrder{});
+  for (const std::size_t most : {std::size_t{7}, std::size_t{512}, std::size_t{513}, std::size_t{30'000}}) {
+    RankingStore store{RankOrder{}};
+    std::vector<RankedCandidate> run;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      run.push_back(all[i]);
+      // Runs of 1 to `most`; with 7 there are thousands of them.
+      if (run.size() >= 1 + random() % most) store.add(run);
+    }
+    store.add(run);
+    CHECK(run.empty());
+    std::vector<RankedCandidate> found;
+    store.for_each([&found](const RankedCandidate& one) { found.push_back(one); });
+    CHECK(found == expected);
+  }
+  RankingStore empty{RankOrder{}};
+  empty.for_each([](const RankedCandidate&) { FAIL("nothing was added"); });
 }
 
 TEST_CASE("Near misses keep the closest of each set of degrees, in any order of arrival") {
