@@ -222,7 +222,7 @@ const std::vector<Format>& formats() {
       {"hf_trainer", "training arguments of the Hugging Face Trainer", ".yaml .yml .json", sniff_hf_trainer, read_hf_trainer, write_hf_trainer},
       {"accelerate", "Accelerate YAML", ".yaml .yml", sniff_accelerate, read_accelerate, write_accelerate},
       {"deepspeed", "DeepSpeed JSON", ".json", sniff_deepspeed, read_deepspeed, write_deepspeed},
-      {"mindspeed", "MindSpeed JSON", ".json", sniff_mindspeed, read_mindspeed},
+      {"mindspeed", "MindSpeed JSON", ".json", sniff_mindspeed, read_mindspeed, write_mindspeed},
       {"megatron", "Megatron or MindSpeed-LLM argument list", ".sh .args .json .yaml", sniff_megatron, read_megatron, write_megatron, ".args"},
   };
   return kRows;

@@ -130,6 +130,41 @@ TEST_CASE("scripts: every candidate of a search comes back as it was written", "
   }
 }
 
+TEST_CASE("dumps: every candidate of a search comes back as it was written", "[resolved]") {
+  for (const auto& [name, device] : {std::pair{"llama31_405b.args.json", "H100"}, std::pair{"deepseek3_671b.args.json", "A3"}}) {
+    const auto original = read_original("megatron", example(std::string("megatron/") + name));
+    REQUIRE(original);
+    CHECK(round_trips(original->text, original->file, device, 12) >= 1);
+  }
+}
+
+TEST_CASE("MindSpeed JSON: the strategy goes into both sections", "[resolved]") {
+  const auto original = read_original("mindspeed", example("mindspeed/llama31_70b.json"));
+  REQUIRE(original);
+  const Request request = read_good(original->text, original->file);
+  const Setting now = setting(request, "A2");
+  const auto same = write_resolved(*original, now.scenario, now.scenario.run.strategy, data());
+  REQUIRE(same);
+  CHECK(same->front().text == original->text);
+  ParallelConfig other = now.scenario.run.strategy;  // 128 devices and 16 sequences as before: dp x pp stays 16
+  other.tp = 4;
+  other.cp = 2;
+  other.op = 4;
+  other.sequence_parallel = false;
+  other.recompute = Recompute::off;
+  Scenario free = now.scenario;
+  free.run.full_recompute_layers.clear();
+  const auto files = write_resolved(*original, free, other, data());
+  if (!files) UNSCOPED_INFO(to_text(files.error().diagnostics.front()));
+  REQUIRE(files);
+  const RunSpec run = read_good(files->front().text, "f.json").run;
+  CHECK(run.tp == 4);
+  CHECK(run.cp == 2);
+  CHECK(run.recompute == Recompute::off);
+  other.micro_batch_num = 8;  // the format runs as many as there are stages
+  CHECK_FALSE(write_resolved(*original, free, other, data()));
+}
+
 TEST_CASE("scripts: edits stand where the value stands", "[resolved]") {
   const auto edited = [](const std::string& text, std::vector<formats::megatron::Change> changes) {
     const auto out = formats::megatron::edit_script(text, "run.sh", changes, std::nullopt);
