@@ -56,6 +56,21 @@ int run_fit(const Options& options, const std::vector<nd::MeasuredRow>& rows, co
   return kDone;
 }
 
+/// A table that is named twice would count twice.
+std::vector<nd::Diagnostic> repeated_tables(const Options& options) {
+  std::vector<nd::Diagnostic> problems;
+  for (std::size_t i = 0; i < options.tables.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      std::error_code code;
+      if (options.tables[i] != options.tables[j] && !fs::equivalent(options.tables[i], options.tables[j], code)) continue;
+      problems.push_back(nd::make_diagnostic(nd::Errc::conflict, {"", 0, 0, "tables"},
+                                             "'" + options.tables[i] + "' and '" + options.tables[j] + "' are the same table", "name each table once"));
+      break;
+    }
+  }
+  return problems;
+}
+
 /// Measured tables are somebody's work: no output may land on one.
 std::vector<nd::Diagnostic> output_conflicts(const Options& options) {
   std::vector<nd::NamedFile> inputs, outputs;
@@ -67,7 +82,9 @@ std::vector<nd::Diagnostic> output_conflicts(const Options& options) {
 }
 
 int run(const Options& options) {
-  if (auto conflicts = output_conflicts(options); !conflicts.empty()) {
+  auto conflicts = output_conflicts(options);
+  for (nd::Diagnostic& repeated : repeated_tables(options)) conflicts.push_back(std::move(repeated));
+  if (!conflicts.empty()) {
     print_problems(nd::Error(std::move(conflicts)));
     return kUsage;
   }
@@ -106,7 +123,9 @@ int run(const Options& options) {
     if (options.rows) print(stdout, nd::validation_row_list(*report) + "\n");
     print(stdout, nd::validation_text(*report, options.worst));
   }
-  return written ? kDone : kNoOutput;
+  for (const nd::Diagnostic& note : report->notes) print(stderr, nd::to_text(note) + "\n");
+  if (!written) return kNoOutput;
+  return report->priced > 0 ? kDone : kBadInput;
 }
 
 }  // namespace

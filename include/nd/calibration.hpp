@@ -68,6 +68,7 @@ struct Sweep {
   std::int64_t n = 0;  ///< strategies
   std::optional<double> spearman;
   double regret = 0;   ///< measured time of the predicted best / measured best - 1
+  double best_of_three = 0;  ///< the same of the fastest among the three predicted fastest: what trying three costs
   std::string predicted_best, measured_best;
 };
 

@@ -107,7 +107,9 @@ struct TimeProfile {
   double optimizer_bytes = 32;     ///< read and written per sharded parameter
   std::string attention_kernel = "flash2";  ///< key of ComputeModel::attention_fraction
   bool supports_overlap_p2p = false;
-  double dequantisation_bytes = 0;       ///< HBM bytes per parameter and pass to unpack a quantised frozen base
+  double ep_overlap = 0;                 ///< share of a layer's compute of another micro-batch that its token exchanges run behind
+  double optimizer_host_bytes = 0;       ///< bytes per sharded parameter an optimizer in host memory copies each way in every step
+  double dequantisation_bytes = 3;       ///< HBM bytes per parameter and pass to unpack a quantised frozen base
   double host_wide_tp_factor = 1.0;      ///< host time of a layer, relative, when a TP group spans more than half a node
   double host_blend = 6;                 ///< exponent that joins device and host time of a pass; large = the longer of the two
   bool overlap_gather = true;      ///< with overlap_gradient: updated weights are gathered behind the next step's first forward

@@ -52,6 +52,8 @@ struct SearchReport {
 /// The p90 error of step times of the scenario's framework version and device, by data/measured/bands.yaml; of the next wider
 /// group where that one was not measured.
 [[nodiscard]] double step_time_band(const DataStore& data, const Scenario& scenario);
+/// How far runs of one configuration are from their mean there, as a fraction: predictions closer together than this are ties.
+[[nodiscard]] double step_time_repeat(const DataStore& data, const Scenario& scenario);
 
 /// The ranking for people: best candidates, ties, what was left out and why, what was assumed. Ends with a newline.
 [[nodiscard]] std::string search_table(const SearchReport& report);

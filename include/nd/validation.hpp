@@ -46,6 +46,7 @@ struct ValidatedRow {
   std::vector<std::string> features;
   std::vector<std::string> assumptions;  ///< what the row left open and how it was filled
   MemoryReading reading;
+  bool unknown_device = false;      ///< skipped because no device file has this name
   bool memory_only = false;         ///< the source says its times are launch-bound: their error counts in the file's own table only
   std::optional<double> measured_step_time_s, predicted_step_time_s;
   std::optional<double> measured_peak_mem_gib, predicted_peak_mem_gib;
@@ -74,6 +75,20 @@ struct FitCounts {
   std::int64_t failed_yes = 0, failed_tight = 0, failed_no = 0;  ///< rows that ended out of memory
 };
 
+/// Step-time errors of one model on one group of rows; fractions, absent = not known.
+struct PeerFigures {
+  std::string name, setting;
+  std::optional<std::int64_t> rows;
+  std::optional<double> mean, median, max, bias;   ///< of the absolute errors; bias: median of the signed ones
+  std::optional<double> rank_correlation, regret;  ///< of the one sweep the rows form
+};
+/// This model and others on the same rows.
+struct PeerGroup {
+  std::string title;
+  PeerFigures own;
+  std::vector<PeerFigures> peers;
+};
+
 struct ValidationReport {
   std::vector<ValidatedRow> rows;  ///< in input order
   ValidationSummary overall;
@@ -81,14 +96,16 @@ struct ValidationReport {
   FitCounts fit;
   std::map<std::string, FitCounts> fit_files;
   std::vector<Sweep> sweeps;
+  std::vector<PeerGroup> peers;    ///< data/measured/peers.yaml
   std::vector<Diagnostic> notes;
   std::int64_t priced = 0, skipped = 0, quarantined = 0;
 };
 
 /// Reads a measured-run table; every problem of the file at once.
 [[nodiscard]] Result<std::vector<MeasuredRow>> read_measured_rows(const std::string& path);
-/// Prices each row as the strategy it states. Nothing is fitted. Errors: a broken data/measured/ file of `data`; a row that
-/// cannot be priced is no error but a `skipped` reason. The same for every `jobs` (0 = all cores).
+/// Prices each row as the strategy it states. Nothing is fitted. Errors: no rows; a file of `data` that a row needs and that
+/// cannot be read. A row that cannot be priced is no error but a `skipped` reason; names of devices no file has are in `notes`,
+/// and so is that nothing was priced. The same for every `jobs` (0 = all cores).
 [[nodiscard]] Result<ValidationReport> validate_rows(const std::vector<MeasuredRow>& rows, const DataStore& data, int jobs = 1);
 
 /// The document nd/validation/1. `rows` off leaves the rows out.

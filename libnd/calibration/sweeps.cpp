@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstddef>
 #include <map>
 #include <tuple>
 
@@ -16,25 +18,29 @@ Sweep summarize(const GroupKey& key, const std::map<std::string, Times>& strateg
   Sweep out;
   std::tie(out.source, out.model, out.device, out.devices, out.seq_len, out.gbs, out.variant) = key;
   out.n = static_cast<std::int64_t>(strategies.size());
+  struct Entry {
+    double predicted, measured;
+    const std::string* strategy;
+  };
+  std::vector<Entry> entries;
   std::vector<double> measured, predicted;
-  double best_predicted = 0, chosen = 0, best_measured = 0;
   for (const auto& [strategy, times] : strategies) {
-    const double m = quantile(times.measured, 0.5);
-    const double p = quantile(times.predicted, 0.5);
-    if (measured.empty() || p < best_predicted) {
-      best_predicted = p;
-      chosen = m;
-      out.predicted_best = strategy;
-    }
-    if (measured.empty() || m < best_measured) {
-      best_measured = m;
-      out.measured_best = strategy;
-    }
-    measured.push_back(m);
-    predicted.push_back(p);
+    entries.push_back({quantile(times.predicted, 0.5), quantile(times.measured, 0.5), &strategy});
+    predicted.push_back(entries.back().predicted);
+    measured.push_back(entries.back().measured);
   }
   out.spearman = spearman(measured, predicted);
-  out.regret = best_measured > 0 ? chosen / best_measured - 1.0 : 0.0;
+  const auto faster = [](const Entry& a, const Entry& b) { return a.measured < b.measured; };
+  const Entry best = *std::min_element(entries.begin(), entries.end(), faster);
+  out.measured_best = *best.strategy;
+  // Ties of the prediction stay in the order of the strategies' texts.
+  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.predicted < b.predicted; });
+  out.predicted_best = *entries.front().strategy;
+  if (best.measured <= 0) return out;
+  constexpr std::ptrdiff_t kTried = 3;
+  const auto tried = entries.begin() + std::min(kTried, static_cast<std::ptrdiff_t>(entries.size()));
+  out.regret = entries.front().measured / best.measured - 1.0;
+  out.best_of_three = std::min_element(entries.begin(), tried, faster)->measured / best.measured - 1.0;
   return out;
 }
 

@@ -29,27 +29,33 @@ void save_activation(const OpContext& c, LedgerBuilder& out, std::string_view op
   out.saved(op, "activation output", saved.outputs * columns, again);
 }
 
-// Parameters 3hf (gated) or 2hf over tp, the first bias over tp, the second on every rank. FLOPs 2*T*h*f/t per matrix.
-// Moved by the activation: 6 bytes per column (reads gate and up, writes the product), 4 without a gate.
-void add_dense_ffn(const OpContext& c, LedgerBuilder& out) {
+// Parameters 3hf (gated) or 2hf over tp. FLOPs 2*T*h*f/t per matrix. Moved by the activation: 6 bytes per column (reads gate and
+// up, writes the product), 4 without a gate.
+void add_ffn_products(const OpContext& c, LedgerBuilder& out, const FfnProducts& products) {
   const FfnSpec& f = c.ffn();
-  const double width = static_cast<double>(f.width);
+  const double width = products.width;
   const double first = f.gated ? 2.0 * width : width;  // gate and up are one product
-  out.parameters({.op = "ffn in", .sharding = ParameterClass::tensor, .elements = c.hidden * first, .divisor = c.t});
-  out.parameters({.op = "ffn out", .sharding = ParameterClass::tensor, .elements = width * c.hidden, .divisor = c.t});
-  if (f.bias) {
-    out.parameters({.op = "ffn in bias", .sharding = ParameterClass::tensor, .elements = first, .divisor = c.t, .matrix = false});
-    out.parameters({.op = "ffn out bias", .elements = c.hidden, .matrix = false});
-  }
-  out.gemm({.op = "ffn in", .m = c.tokens, .n = first / c.t, .k = c.hidden});
-  out.gemm({.op = "ffn out", .m = c.tokens, .n = c.hidden, .k = width / c.t});
+  out.parameters({.op = products.in, .sharding = ParameterClass::tensor, .elements = c.hidden * first, .divisor = c.t, .tensors = products.tensors});
+  out.parameters({.op = products.out, .sharding = ParameterClass::tensor, .elements = width * c.hidden, .divisor = c.t, .tensors = products.tensors});
+  out.gemm({.op = products.in, .m = c.tokens, .n = first / c.t, .k = c.hidden});
+  out.gemm({.op = products.out, .m = c.tokens, .n = c.hidden, .k = width / c.t});
 
   const Selective again = c.memory().selective_drops_activation ? Selective::again : Selective::keep;
   const double columns = c.tokens * width / c.t;
-  save_activation(c, out, "ffn", columns);
-  out.stream("ffn activation", (f.gated ? 3.0 : 2.0) * c.width * columns, again);
+  save_activation(c, out, products.block, columns);
+  out.stream(products.activation, (f.gated ? 3.0 : 2.0) * c.width * columns, again);
   out.working_set(ffn_working_set(c, width));
-  add_tensor_parallel_pair(c, out, "ffn", c.hidden_bytes());
+  add_tensor_parallel_pair(c, out, products.block, c.hidden_bytes());
+}
+
+// The first bias is split over tp, the second on every rank.
+void add_dense_ffn(const OpContext& c, LedgerBuilder& out) {
+  const FfnSpec& f = c.ffn();
+  const double width = static_cast<double>(f.width);
+  add_ffn_products(c, out, {.in = "ffn in", .out = "ffn out", .block = "ffn", .activation = "ffn activation", .width = width});
+  if (!f.bias) return;
+  out.parameters({.op = "ffn in bias", .sharding = ParameterClass::tensor, .elements = f.gated ? 2.0 * width : width, .divisor = c.t, .matrix = false});
+  out.parameters({.op = "ffn out bias", .elements = c.hidden, .matrix = false});
 }
 
 }  // namespace nd::ops

@@ -157,23 +157,16 @@ void add_dispatch(const OpContext& c, LedgerBuilder& out) {
 void add_shared_experts(const OpContext& c, LedgerBuilder& out) {
   const FfnSpec& f = c.ffn();
   const double count = static_cast<double>(f.shared_experts);
-  const double width = count * static_cast<double>(f.shared_width);
-  const double first = f.gated ? 2.0 * width : width;
-  out.parameters({.op = "shared in", .sharding = ParameterClass::tensor, .elements = c.hidden * first, .divisor = c.t, .tensors = count});
-  out.parameters({.op = "shared out", .sharding = ParameterClass::tensor, .elements = width * c.hidden, .divisor = c.t, .tensors = count});
-  out.gemm({.op = "shared in", .m = c.tokens, .n = first / c.t, .k = c.hidden});
-  out.gemm({.op = "shared out", .m = c.tokens, .n = c.hidden, .k = width / c.t});
-  if (f.shared_gate) {
-    out.parameters({.op = "shared gate", .elements = c.hidden, .matrix = false});
-    out.saved("shared experts", "ungated output", c.hidden_bytes() / c.sigma);
-    out.stream("shared gate", 2.0 * c.hidden_bytes() / c.sigma);
-  }
-  const Selective again = c.memory().selective_drops_activation ? Selective::again : Selective::keep;
-  const double columns = c.tokens * width / c.t;
-  save_activation(c, out, "shared experts", columns);
-  out.stream("shared activation", (f.gated ? 3.0 : 2.0) * c.width * columns, again);
-  out.working_set(ffn_working_set(c, width));
-  add_tensor_parallel_pair(c, out, "shared experts", c.hidden_bytes());
+  add_ffn_products(c, out, {.in = "shared in",
+                            .out = "shared out",
+                            .block = "shared experts",
+                            .activation = "shared activation",
+                            .width = count * static_cast<double>(f.shared_width),
+                            .tensors = count});
+  if (!f.shared_gate) return;
+  out.parameters({.op = "shared gate", .elements = c.hidden, .matrix = false});
+  out.saved("shared experts", "ungated output", c.hidden_bytes() / c.sigma);
+  out.stream("shared gate", 2.0 * c.hidden_bytes() / c.sigma);
 }
 
 }  // namespace nd::ops

@@ -33,6 +33,14 @@ void add_experts(const OpContext& c, LedgerBuilder& out);
 void add_dispatch(const OpContext& c, LedgerBuilder& out);
 void add_shared_experts(const OpContext& c, LedgerBuilder& out);
 
+/// A feed-forward network every token passes, split over tp: two products with the activation between them.
+struct FfnProducts {
+  std::string_view in, out, block, activation;  ///< names of the op rows
+  double width = 0;                             ///< columns of the activation
+  double tensors = 1;                           ///< equal networks it consists of
+};
+void add_ffn_products(const OpContext& c, LedgerBuilder& out, const FfnProducts& products);
+
 /// All rows that apply to the context's kind, and the layer's input.
 void add_layer(const OpContext& c, LedgerBuilder& out);
 

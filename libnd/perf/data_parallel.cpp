@@ -2,6 +2,7 @@
 #include "perf/data_parallel.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace nd::perf {
 
@@ -25,6 +26,13 @@ double state_bytes_saved(OptimizerKind kind) {
       return 8;  // one state
   }
   return 0;
+}
+
+/// States kept in host memory come in and go out again in every step, all devices of a node at once. The rates are those of that
+/// case; the two directions share the host's memory and take turns.
+double host_copy_seconds(const std::optional<HostLink>& link, double bytes) {
+  if (bytes <= 0 || !link || link->h2d.value <= 0 || link->d2h.value <= 0) return 0;
+  return bytes / link->h2d.value + bytes / link->d2h.value;
 }
 
 /// How one class of parameters is exchanged.
@@ -144,7 +152,8 @@ double optimizer_seconds(const DataParallelPlan& plan, const Elements& elements,
   // From gradient sharding on, no rank holds gradients beyond its shard.
   const double touched = plan.zero >= ZeroLevel::gradients ? sharded : dense + expert;
   const double state_bytes = std::max(0.0, time.optimizer_bytes - state_bytes_saved(plan.scenario->run.optimizer));
-  return (state_bytes * sharded + kUnshardedOptimizerBytes * touched) / memory_rate;
+  return (state_bytes * sharded + kUnshardedOptimizerBytes * touched) / memory_rate +
+         host_copy_seconds(plan.scenario->cluster.device.host_link, time.optimizer_host_bytes * sharded);
 }
 
 }  // namespace nd::perf

@@ -94,6 +94,7 @@ DeviceRates device_rates(const Scenario& scenario) {
   rates.attention_half_length = compute.attention_half_length;
   rates.unfused_attention_flops = wide * compute.gemm_fraction * kUnfusedShare;
   rates.fused_attention = scenario.profile.memory.flash_attention;
+  rates.attention_dropout = scenario.run.attention_dropout > 0;
   rates.memory = device.memory.bandwidth.value * compute.memory_fraction;
   rates.stream = compute.vector_bandwidth ? compute.vector_bandwidth->value : rates.memory;
   rates.operand_exposure = compute.operand_exposure;

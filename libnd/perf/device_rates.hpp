@@ -18,6 +18,7 @@ struct DeviceRates {
   double attention_half_length = 0;  ///< tokens
   double unfused_attention_flops = 0;
   bool fused_attention = true;
+  bool attention_dropout = false;  ///< unfused kernels only: a fused one draws its mask on the way
   double memory = 0;         ///< streaming rate of the main memory
   double stream = 0;         ///< of element-wise kernels
   double operand_exposure = 1;

@@ -15,8 +15,6 @@ namespace {
 
 /// Adapters (LoRA) on top of the frozen products: 5 % of the backward [fitted on adapter rows: backward 1.05 x forward].
 constexpr double kAdapterShare = 0.05;
-/// Bytes moved per weight of a quantised base each time it is used: read packed, write and read 16 bit, cached in part [assumed].
-constexpr double kDequantisationBytes = 3;
 /// Gathering a saved shard again runs beside the input-gradient product; half of it shows [fitted: backward 1.25 x the
 /// forward's bytes with sequence parallelism].
 constexpr double kRegatherExposed = 0.5;
@@ -50,7 +48,7 @@ DeviceSeconds product_seconds(const LayerContext& context, const LayerLedger& le
     if (gemm.weight && (gemm.kind == GemmClass::dense || gemm.kind == GemmClass::expert)) quantised_elements += gemm.count * gemm.n * gemm.k;
   }
   if (run.frozen_base && run.base_weight_bytes < kUnquantisedBytes) {
-    const double seconds = kDequantisationBytes * quantised_elements / rates.memory;
+    const double seconds = context.scenario->profile.time.dequantisation_bytes * quantised_elements / rates.memory;
     sum.forward += seconds;
     sum.backward += seconds;
   }
@@ -113,6 +111,16 @@ void add_collectives(const LayerContext& context, const LayerLedger& ledger, std
   }
 }
 
+/// Token exchanges run behind the compute of another micro-batch: what does not fit shows, what hides slows that compute.
+void hide_exchange(const LayerContext& context, double compute, PartSeconds& pass) {
+  const Scenario& scenario = *context.scenario;
+  double& exposed = pass.at(TimePart::ep_comm);
+  const double hidden = std::min(exposed, context.ep_overlap * compute);
+  if (hidden <= 0) return;
+  exposed -= hidden * (1.0 - scenario.cluster.device.compute.overlap_slowdown);
+  pass.hidden_at(TimePart::ep_comm) += hidden;
+}
+
 /// To launch the forward of a layer.
 double host_seconds(const LayerContext& context, const LayerTraits& traits) {
   const TimeProfile& profile = context.scenario->profile.time;
@@ -144,6 +152,8 @@ LayerTime layer_time(const LayerContext& context, const LayerLedger& ledger, con
   time.forward.at(TimePart::fw_compute) = device.forward;
   time.backward.at(TimePart::bw_compute) = device.backward;
   time.weight_gradient = device.weight_gradient;
+  hide_exchange(context, device.forward, time.forward);
+  hide_exchange(context, device.backward, time.backward);
 
   const double host = traits.launched_per_layer ? host_seconds(context, traits) : 0;
   const double backward_busy = time.backward.total();

@@ -21,6 +21,7 @@ struct LayerContext {
   const DeviceRates* rates = nullptr;
   LayerPlacements groups{};
   int ring_steps = 0;  ///< blocks of ring context parallelism, 0 = no ring
+  double ep_overlap = 0;  ///< share of the layer's compute that token exchanges run behind
 };
 
 /// What kind of thing a ledger describes.

@@ -56,6 +56,14 @@ double model_seconds(const ResolvedModel& model, const ShapeTimes& times) {
   return sum;
 }
 
+/// Whether the schedule runs the forward of one micro-batch with the backward of another.
+bool joins_passes(Schedule schedule) { return schedule == Schedule::dualpipe || schedule == Schedule::dualpipe_v; }
+
+/// Share of a layer's compute that token exchanges run behind: what the trainer does on its own, or all of it in joined passes.
+double exchange_window(const TimeProfile& time, Schedule schedule) {
+  return joins_passes(schedule) ? std::max(1.0, time.ep_overlap) : time.ep_overlap;
+}
+
 }  // namespace
 
 std::size_t TimeModel::Hash::operator()(const DegreesKey& key) const {
@@ -77,6 +85,7 @@ std::size_t TimeModel::Hash::operator()(const ShapeKey& key) const {
                          key.shape.sequence_parallel ? 1 : 0, static_cast<int>(key.shape.cp_algorithm)})
     hash.add(word);
   for (const Placement* place : {&key.groups.tp, &key.groups.cp, &key.groups.ep, &key.groups.etp}) hash.add(*place);
+  hash.add(std::bit_cast<std::int64_t>(key.exchange_window));
   return hash.value();
 }
 
@@ -98,19 +107,21 @@ const TimeModel::Groups& TimeModel::groups(const ParallelConfig& config) {
 }
 
 const ShapeTimes& TimeModel::shape_times(const ParallelConfig& config, const LayerPlacements& placements) {
-  const ShapeKey key{layout::layer_shape(scenario_.run, config), placements};
+  const ShapeKey key{layout::layer_shape(scenario_.run, config), placements, exchange_window(scenario_.profile.time, config.schedule)};
   if (const auto known = shapes_.find(key); known != shapes_.end()) return known->second;
-  return shapes_.emplace(key, make_shape_times(key.shape, placements)).first->second;
+  return shapes_.emplace(key, make_shape_times(key)).first->second;
 }
 
-ShapeTimes TimeModel::make_shape_times(const LayerShape& shape, const LayerPlacements& placements) const {
+ShapeTimes TimeModel::make_shape_times(const ShapeKey& key) const {
+  const LayerShape& shape = key.shape;
   const ResolvedModel& model = scenario_.model;
   const ResolvedRun& run = scenario_.run;
   const FrameworkProfile& profile = scenario_.profile;
   const LayerContext context{.scenario = &scenario_,
                              .rates = &rates_,
-                             .groups = placements,
-                             .ring_steps = shape.cp > 1 && shape.cp_algorithm == CpAlgorithm::ring ? shape.cp : 0};
+                             .groups = key.groups,
+                             .ring_steps = shape.cp > 1 && shape.cp_algorithm == CpAlgorithm::ring ? shape.cp : 0,
+                             .ep_overlap = key.exchange_window};
   ShapeTimes times;
   for (const LayerKind& kind : model.kinds)
     times.kinds.push_back(layer_time(context, layer_ledger(model, kind, run, profile, shape), traits_of(kind)));
@@ -262,7 +273,8 @@ void TimeModel::prepare(const ParallelConfig& config) {
   const ParallelConfig last = at_ ? at_->config : ParallelConfig{};
   const bool same_shape = at_ && last.dp == config.dp && last.tp == config.tp && last.pp == config.pp && last.cp == config.cp &&
                           last.ep == config.ep && last.etp == config.etp && last.micro_batch_size == config.micro_batch_size &&
-                          last.sequence_parallel == config.sequence_parallel && last.cp_algorithm == config.cp_algorithm;
+                          last.sequence_parallel == config.sequence_parallel && last.cp_algorithm == config.cp_algorithm &&
+                          joins_passes(last.schedule) == joins_passes(config.schedule);
   const bool same_pipeline = same_shape && last.micro_batch_num == config.micro_batch_num && last.vpp == config.vpp &&
                              last.schedule == config.schedule && last.seq_split == config.seq_split && last.micro_batch_group == config.micro_batch_group &&
                              last.recompute == config.recompute;
@@ -291,14 +303,16 @@ Seconds TimeModel::at_least(const ParallelConfig& config) {
 }
 
 // Some stage has at least the mean of the work, and works on all micro-batches one after the other. Recompute, parameter sharding
-// and messages only add.
+// and messages only add; token exchanges are shortest in the schedules that join passes.
 Seconds TimeModel::group_at_least(const ParallelConfig& head) {
   bound_tables();
   if (model_seconds_.size() >= kMostBounds) model_seconds_.clear();
-  const ShapeKey key{layout::layer_shape(scenario_.run, head), groups(head).layer};
+  ParallelConfig joined = head;
+  if (head.ep > 1) joined.schedule = Schedule::dualpipe_v;
+  const ShapeKey key{layout::layer_shape(scenario_.run, joined), groups(joined).layer, exchange_window(scenario_.profile.time, joined.schedule)};
   const auto [found, fresh] = model_seconds_.try_emplace(key, 0.0);
   // Shapes that are only bounded do not push those that are priced out of their table.
-  if (fresh) found->second = make_shape_times(key.shape, key.groups).model_seconds;
+  if (fresh) found->second = make_shape_times(key).model_seconds;
   return {kRounding * (found->second * head.micro_batch_num / head.pp + scenario_.profile.time.step_overhead_ms * 1e-3)};
 }
 

@@ -61,6 +61,7 @@ class TimeModel {
   struct ShapeKey {
     LayerShape shape;
     LayerPlacements groups;
+    double exchange_window = 0;  ///< share of a layer's compute that its token exchanges run behind
     friend bool operator==(const ShapeKey&, const ShapeKey&) = default;
   };
   struct LayoutKey {
@@ -84,7 +85,7 @@ class TimeModel {
   const ShapeTimes& shape_times(const ParallelConfig& config, const LayerPlacements& placements);
   const FoldedLayout& folded_layout(const ParallelConfig& config);
 
-  [[nodiscard]] ShapeTimes make_shape_times(const LayerShape& shape, const LayerPlacements& placements) const;
+  [[nodiscard]] ShapeTimes make_shape_times(const ShapeKey& key) const;
   [[nodiscard]] ChunkTime stage_time(const FoldedLayout& layout, std::size_t stage) const;
   /// Fills chunk_times_ with the times of the layout's distinct chunks.
   void price_chunks(const FoldedLayout& layout, const ShapeTimes& times, const Groups& groups);

@@ -7,6 +7,7 @@
 #include "formats/readers/measured.hpp"
 #include "report/validation_left_out.hpp"
 #include "report/validation_mapping.hpp"
+#include "report/validation_peers.hpp"
 #include "report/validation_pricer.hpp"
 #include "report/validation_rules.hpp"
 #include "search/parallel.hpp"
@@ -93,6 +94,26 @@ void summarize(ValidationReport& report) {
   report.sweeps = find_sweeps(points);
 }
 
+/// What a reader of the totals must know: rows of devices without a file, and that there is nothing to total.
+void note_unpriced(ValidationReport& report) {
+  std::map<std::string, std::vector<const ValidatedRow*>> unknown;
+  std::map<std::string, std::int64_t> reasons;
+  for (const ValidatedRow& row : report.rows) {
+    if (row.unknown_device) unknown[row.measured.device].push_back(&row);
+    if (!row.priced()) ++reasons[row.skipped];
+  }
+  for (const auto& [name, rows] : unknown) {
+    Diagnostic note = make_diagnostic(Errc::out_of_range, SourceRef{rows.front()->measured.file, rows.front()->measured.line, 0, "device"},
+                                      "no device file is named '" + name + "': " + std::to_string(rows.size()) + " rows are not priced");
+    note.severity = Severity::warning;
+    report.notes.push_back(std::move(note));
+  }
+  if (report.priced > 0) return;
+  const auto most = std::max_element(reasons.begin(), reasons.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  report.notes.push_back(make_diagnostic(Errc::empty_space, {}, "none of the " + std::to_string(report.rows.size()) + " rows could be priced",
+                                         "most often: " + most->first));
+}
+
 /// Keeps the figures that a rule names out of every error; a row with none left is out altogether.
 void apply_quarantine(const report::QuarantineRule& rule, ValidatedRow& row) {
   using report::QuarantinedFigure;
@@ -120,6 +141,7 @@ void leave_sources_out(const std::vector<report::MappedRow>& mapped, const repor
 }  // namespace
 
 Result<ValidationReport> validate_rows(const std::vector<MeasuredRow>& rows, const DataStore& data, int jobs) {
+  if (rows.empty()) return make_error(Errc::missing_field, {}, "the tables hold no rows");
   const auto book = report::load_rule_book(data);
   if (!book) return book.error();
   search::LoopOptions loop;
@@ -131,6 +153,7 @@ Result<ValidationReport> validate_rows(const std::vector<MeasuredRow>& rows, con
   });
   report::RowPricer pricer(data);
   for (const report::MappedRow& row : mapped) pricer.prepare(row);
+  if (!pricer.problems().empty()) return Error(pricer.problems());
   ValidationReport out;
   out.rows.resize(rows.size());
   search::parallel_for_index(rows.size(), loop, [&](const search::LoopChunk& chunk) {
@@ -143,6 +166,10 @@ Result<ValidationReport> validate_rows(const std::vector<MeasuredRow>& rows, con
   // Test data without a generic profile has nothing to fall back to.
   if (const auto generic = data.framework("generic", "", {})) leave_sources_out(mapped, pricer, *generic, out.rows);
   summarize(out);
+  note_unpriced(out);
+  auto peers = report::compare_peers(out, data);
+  if (!peers) return peers.error();
+  out.peers = *std::move(peers);
   return out;
 }
 

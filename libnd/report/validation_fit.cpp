@@ -75,6 +75,8 @@ Result<std::vector<FitRow>> load_rows(const std::vector<MeasuredRow>& rows, cons
     fit.features = priced.features;
     out.push_back(std::move(fit));
   }
+  if (!pricer.problems().empty()) return Error(pricer.problems());
+  if (out.empty()) return make_error(Errc::empty_space, {}, "no row has a step time to fit on");
   return out;
 }
 
@@ -96,6 +98,7 @@ std::vector<FittedConstant> bind_constants(const report::FitPlan& plan, std::vec
       for (FitRow& row : rows) {
         if (!group.covers(row.scenario)) continue;
         if (!member.feature.empty() && std::find(row.features.begin(), row.features.end(), member.feature) == row.features.end()) continue;
+        if (!report::fit_member_used(row.scenario, member.member)) continue;
         double* address = report::fit_member_address(row.scenario, member.member);
         if (address == nullptr || *address <= 0) continue;
         // A feature's figure is another constant than the one it replaces.

@@ -114,7 +114,26 @@ double* level_address(DeviceType& device, const std::string& member) {
   return nullptr;
 }
 
+bool has_experts(const Scenario& scenario) {
+  const auto& kinds = scenario.model.kinds;
+  return std::any_of(kinds.begin(), kinds.end(), [](const LayerKind& kind) { return kind.ffn.kind == FfnKind::moe; });
+}
+
 }  // namespace
+
+bool fit_member_used(const Scenario& scenario, const std::string& member) {
+  const ParallelConfig& strategy = scenario.run.strategy;
+  if (member == "moe_traffic_factor" || member == "host_moe_factor" || member == "grouped_gemm_fraction") return has_experts(scenario);
+  if (member == "ep_exposed") return strategy.ep > 1;
+  if (member == "fsdp_overlap") return strategy.zero == ZeroLevel::parameters;
+  if (member == "tp_exposed" || member == "tp_volume_factor" || member == "host_wide_tp_factor") return strategy.tp > 1;
+  if (member == "cp_exposed") return strategy.cp > 1;
+  if (member == "levels.node.efficiency") return scenario.cluster.devices > 1;
+  if (member == "levels.scale-out.efficiency") return scenario.cluster.devices > scenario.cluster.device.node_devices;
+  if (member == "low_precision_share") return scenario.run.gemm_dtype == Dtype::fp8;
+  if (member == "fp4_share") return scenario.run.gemm_dtype == Dtype::fp4;
+  return true;
+}
 
 bool FitGroup::covers(const Scenario& scenario) const {
   if (!framework.empty()) {

@@ -45,5 +45,7 @@ struct FitPlan {
 /// Where `member` lies in a scenario: "gemm_fraction", "attention_fraction.flash2", "levels.node.efficiency", "host_layer_ms";
 /// nullptr when this scenario has no such figure or does not use it.
 [[nodiscard]] double* fit_member_address(Scenario& scenario, const std::string& member);
+/// Whether the step time of this scenario's strategy hangs on the constant at all: one that no row uses is not free.
+[[nodiscard]] bool fit_member_used(const Scenario& scenario, const std::string& member);
 
 }  // namespace nd::report

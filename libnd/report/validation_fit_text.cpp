@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -21,6 +22,20 @@ std::string errors_text(const ErrorStatistics& errors) {
 void add_errors(const std::string& name, const FitErrors& errors, TextTable& table) {
   table.add({name, std::to_string(errors.data.n), errors_text(errors.data), errors_text(errors.priors), errors_text(errors.fitted),
              errors_text(errors.by_model), errors_text(errors.by_file)});
+}
+
+/// How much freedom the fit had: constants a group of framework versions or devices has to itself, and those far from their prior.
+std::string free_constants(const FitReport& report) {
+  std::map<std::string, int> groups;
+  std::string far;
+  for (const FittedConstant& constant : report.constants) {
+    ++groups[constant.group];
+    if (std::abs(constant.z) > 2) far += (far.empty() ? "" : ", ") + constant.group + " " + constant.member;
+  }
+  const auto most = std::max_element(groups.begin(), groups.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  std::string out = fmt::format("{} constants in {} groups", report.constants.size(), groups.size());
+  if (most != groups.end()) out += fmt::format("; most in one: {} ({})", most->second, most->first);
+  return out + "; beyond two prior deviations: " + (far.empty() ? "none" : far) + "\n";
 }
 
 }  // namespace
@@ -44,7 +59,7 @@ std::string fit_text(const FitReport& report) {
                fmt::format("{:.0f}%", 100 * c->width), fmt::format("{:.4g}", c->before), fmt::format("{:.4g}", c->fitted),
                fmt::format("{:+.2f}{}", c->z, std::abs(c->z) > 2 ? " !" : ""), fmt::format("{:.2f}", c->sensitivity), c->reading});
   }
-  return out + table.text();
+  return out + table.text() + "\n" + free_constants(report);
 }
 
 }  // namespace nd

@@ -118,7 +118,7 @@ std::string validation_json(const ValidationReport& report, bool with_rows) {
   for (const Sweep& sweep : report.sweeps)
     root["sweeps"].push_back(Json{{"source", sweep.source}, {"model", sweep.model}, {"device", sweep.device}, {"devices", sweep.devices},
                                   {"seq_len", sweep.seq_len}, {"gbs", sweep.gbs}, {"n", sweep.n}, {"spearman", number(sweep.spearman)},
-                                  {"regret", sweep.regret}, {"variant", sweep.variant}, {"predicted_best", sweep.predicted_best},
+                                  {"regret", sweep.regret}, {"best_of_three", sweep.best_of_three}, {"variant", sweep.variant}, {"predicted_best", sweep.predicted_best},
                                   {"measured_best", sweep.measured_best}});
   if (with_rows) {
     root["rows"] = Json::array();

@@ -136,30 +136,52 @@ void RowPricer::prepare(const MappedRow& mapped) {
   if (families_.find(type) == families_.end()) families_.emplace(type, load_family(type));
 }
 
-RowPricer::LoadedDevice RowPricer::load_device(const std::string& name) const {
+bool RowPricer::broken(const Error& error) {
+  // A name nobody knows has no place in a file; what stands in a file and cannot be read must not pass for an unknown name.
+  const auto in_file = [](const Diagnostic& d) { return d.severity == Severity::error && !d.where.file.empty() && d.where.line > 0; };
+  const bool names_only = error.code() == Errc::out_of_range && error.diagnostics.size() == 1;
+  if (names_only || !std::any_of(error.diagnostics.begin(), error.diagnostics.end(), in_file)) return false;
+  for (const Diagnostic& d : error.diagnostics)
+    if (std::find(problems_.begin(), problems_.end(), d) == problems_.end()) problems_.push_back(d);
+  return true;
+}
+
+RowPricer::LoadedDevice RowPricer::load_device(const std::string& name) {
   LoadedDevice loaded;
   const auto device = data_.device(name);
-  if (device) loaded.device = *device;
-  else loaded.problem = first_message(device.error());
+  if (device) {
+    loaded.device = *device;
+  } else {
+    loaded.problem = first_message(device.error());
+    loaded.unknown = !broken(device.error());
+  }
   return loaded;
 }
 
-RowPricer::LoadedFamily RowPricer::load_family(const std::string& model_type) const {
+RowPricer::LoadedFamily RowPricer::load_family(const std::string& model_type) {
   LoadedFamily loaded;
   ModelSpec bare;
   bare.model_type = model_type;
   std::vector<Diagnostic> notes;
   const auto defaults = data_.with_family_defaults(std::move(bare), notes);
-  if (defaults) loaded.defaults = *defaults;
-  else loaded.problem = first_message(defaults.error());
+  if (defaults) {
+    loaded.defaults = *defaults;
+  } else {
+    broken(defaults.error());
+    loaded.problem = first_message(defaults.error());
+  }
   for (const Diagnostic& note : notes) loaded.assumptions.push_back(note.message);
   return loaded;
 }
 
-RowPricer::LoadedProfile RowPricer::load_profile(const MappedRow& mapped) const {
+RowPricer::LoadedProfile RowPricer::load_profile(const MappedRow& mapped) {
   LoadedProfile loaded;
   std::string name = mapped.framework, version = mapped.version;
   auto profile = data_.framework(name, version, {});
+  if (!profile && broken(profile.error())) {
+    loaded.problem = "framework profile: " + first_message(profile.error());
+    return loaded;
+  }
   if (!profile && !version.empty()) {
     loaded.assumptions.push_back(name + " " + version + " is not in the data, its newest version taken");
     version.clear();
@@ -249,6 +271,7 @@ ValidatedRow RowPricer::price(const MeasuredRow& row, const MappedRow& mapped) c
   out.skipped = mapped.skip;
   if (!out.skipped.empty()) return out;
   Scenario scenario;
+  out.unknown_device = devices_.at(mapped.device).unknown;
   out.skipped = resolve(mapped, scenario, out);
   if (!out.skipped.empty()) return out;
   MeasuredRow complete = row;

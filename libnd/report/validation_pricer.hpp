@@ -19,6 +19,8 @@ class RowPricer {
  public:
   explicit RowPricer(const DataStore& data) : data_(data) {}
   void prepare(const MappedRow& mapped);
+  /// Files of the data folder that prepared rows need and that cannot be read; each problem once.
+  [[nodiscard]] const std::vector<Diagnostic>& problems() const { return problems_; }
   /// Precondition: prepare() has seen `mapped`.
   [[nodiscard]] ValidatedRow price(const MeasuredRow& row, const MappedRow& mapped) const;
   /// Peak that the row's reading shows when the trainer's profile is `profile`; nullopt when the row has no scenario.
@@ -32,6 +34,7 @@ class RowPricer {
   struct LoadedDevice {
     DeviceType device;
     std::string problem;
+    bool unknown = false;
   };
   struct LoadedProfile {
     FrameworkProfile profile;
@@ -43,14 +46,17 @@ class RowPricer {
     std::vector<std::string> assumptions;
     std::string problem;
   };
-  [[nodiscard]] LoadedDevice load_device(const std::string& name) const;
-  [[nodiscard]] LoadedProfile load_profile(const MappedRow& mapped) const;
-  [[nodiscard]] LoadedFamily load_family(const std::string& model_type) const;
+  [[nodiscard]] LoadedDevice load_device(const std::string& name);
+  [[nodiscard]] LoadedProfile load_profile(const MappedRow& mapped);
+  [[nodiscard]] LoadedFamily load_family(const std::string& model_type);
+  /// Whether the error is of a file that is there and cannot be read; then it is kept in problems_.
+  bool broken(const Error& error);
 
   const DataStore& data_;
   std::map<std::string, LoadedDevice> devices_;
   std::map<std::string, LoadedProfile> profiles_;
   std::map<std::string, LoadedFamily> families_;
+  std::vector<Diagnostic> problems_;
 };
 
 /// The row as a point of its sweep: shape, dtype and software are held, everything else is strategy.

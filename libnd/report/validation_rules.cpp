@@ -40,13 +40,6 @@ std::vector<Condition> read_conditions(const ConfigNode* node, Sink& sink) {
   return out;
 }
 
-RowMatch read_match(MapReader& reader, Sink& sink) {
-  RowMatch match;
-  match.when = read_conditions(reader.child("when"), sink);
-  match.unless = read_conditions(reader.child("unless"), sink);
-  return match;
-}
-
 void read_settings(const ConfigNode* node, SourceRule& rule, Sink& sink) {
   if (node == nullptr) return;
   MapReader reader(*node, sink);
@@ -65,7 +58,7 @@ SourceRule read_source_rule(const ConfigNode& node, Sink& sink) {
   SourceRule rule;
   MapReader reader(node, sink);
   rule.name = reader.string("name").value_or("");
-  rule.match = read_match(reader, sink);
+  rule.match = read_row_match(reader, sink);
   rule.framework = reader.string("framework").value_or("");
   rule.version = reader.string("version").value_or("");
   rule.features = reader.strings("features").value_or(std::vector<std::string>{});
@@ -91,7 +84,7 @@ ModelSpec read_model_fields(const ConfigNode* node, Sink& sink) {
 ModelRule read_model_rule(const ConfigNode& node, Sink& sink) {
   ModelRule rule;
   MapReader reader(node, sink);
-  rule.match = read_match(reader, sink);
+  rule.match = read_row_match(reader, sink);
   rule.model_type = reader.string("model_type").value_or("");
   rule.fill = read_model_fields(reader.child("fill"), sink);
   rule.ignore = reader.strings("ignore").value_or(std::vector<std::string>{});
@@ -156,6 +149,13 @@ void read_quarantine(const std::string& path, RuleBook& book, Sink& sink) {
 }
 
 }  // namespace
+
+RowMatch read_row_match(MapReader& reader, Sink& sink) {
+  RowMatch match;
+  match.when = read_conditions(reader.child("when"), sink);
+  match.unless = read_conditions(reader.child("unless"), sink);
+  return match;
+}
 
 Result<RuleBook> load_rule_book(const DataStore& data) {
   const std::string folder = data.root() + "/measured/";

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "formats/tree/map_reader.hpp"
 #include "nd/calibration.hpp"
 #include "nd/data_store.hpp"
 #include "nd/model_spec.hpp"
@@ -63,6 +64,9 @@ struct RuleBook {
   std::vector<ModelRule> models;
   std::vector<QuarantineRule> quarantine;
 };
+
+/// `when` and `unless` of a rule.
+[[nodiscard]] RowMatch read_row_match(formats::MapReader& reader, std::vector<Diagnostic>& sink);
 
 /// Text of one column of a row as the patterns see it; empty for an absent value. Unknown columns: nullopt.
 [[nodiscard]] std::optional<std::string> column_text(const MeasuredRow& row, std::string_view column);

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/text.hpp"
+#include "nd/schedule.hpp"
 #include "report/validation_layers.hpp"
 #include "report/validation_mapping.hpp"
 
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kLargest = std::int64_t{1} << 24;  // ranks, sequences; beyond any cluster or batch
 
-constexpr std::int64_t kLongSequence = 4096;  // tokens per rank
+constexpr std::int64_t kLongSequence = 4096;  // tokens per rank, those that share them by tensor parallelism counted
 
 /// What the row says about degrees, with 1 for what it leaves out.
 struct Degrees {
@@ -46,8 +47,8 @@ std::string read_batch(const MeasuredRow& row, const RowSettings& settings, cons
   Batch batch;
   const auto stated = row.mbs ? row.mbs : setting_integer(settings, "mbs");
   if (!stated && degrees.pp > 1) return "micro-batch size not stated for a pipeline";
-  // With short sequences the step time hangs on the micro-batch size; one long sequence fills a device by itself.
-  if (!stated && *out.run.seq_length / degrees.cp < kLongSequence) return "micro-batch size not stated";
+  // With few tokens a rank the step time hangs on the micro-batch size; one long sequence fills a device by itself.
+  if (!stated && *out.run.seq_length / (degrees.cp * degrees.tp) < kLongSequence) return "micro-batch size not stated";
   if (!stated) out.assumptions.emplace_back("micro-batch size taken as 1");
   batch.mbs = stated.value_or(1);
   if (!row.gbs && degrees.pp > 1) return "global batch size not stated for a pipeline";
@@ -63,7 +64,7 @@ std::string read_batch(const MeasuredRow& row, const RowSettings& settings, cons
   return {};
 }
 
-void read_dtype(const std::string& text, RunSpec& run) {
+std::string read_dtype(const std::string& text, RunSpec& run) {
   struct Entry {
     std::string_view name;
     Dtype compute, gemm;
@@ -77,11 +78,12 @@ void read_dtype(const std::string& text, RunSpec& run) {
                                          {"mxfp8", Dtype::bf16, Dtype::fp8},
                                          {"nvfp4", Dtype::bf16, Dtype::fp4},
                                          {"fp4", Dtype::bf16, Dtype::fp4}}};
-  for (const Entry& entry : kTypes)
-    if (entry.name == text) {
-      run.compute_dtype = entry.compute;
-      run.gemm_dtype = entry.gemm;
-    }
+  if (text.empty()) return {};
+  const auto known = std::find_if(kTypes.begin(), kTypes.end(), [&](const Entry& entry) { return entry.name == text; });
+  if (known == kTypes.end()) return "data type '" + text + "' not understood";
+  run.compute_dtype = known->compute;
+  run.gemm_dtype = known->gemm;
+  return {};
 }
 
 /// Adapters of low-rank fine-tuning: each adapted matrix (in x out) gets rank x (in + out) trained elements.
@@ -138,13 +140,14 @@ std::optional<Recompute> recompute_mode(const std::string& text) {
   return std::nullopt;
 }
 
-void read_recompute(const MeasuredRow& row, const RowSettings& settings, const StageGrid& grid, MappedRow& out) {
-  const std::string stated = setting_text(settings, "recompute");
-  auto mode = recompute_mode(stated.empty() ? row.recompute : stated);
+std::string read_recompute(const MeasuredRow& row, const RowSettings& settings, const StageGrid& grid, MappedRow& out) {
+  const std::string set = setting_text(settings, "recompute");
+  const std::string& stated = set.empty() ? row.recompute : set;
+  auto mode = recompute_mode(stated);
+  if (!mode && !stated.empty()) return "recompute '" + stated + "' not understood";
   if (!mode) {
     mode = Recompute::off;
-    out.assumptions.emplace_back(row.recompute.empty() ? "recompute not stated, none assumed"
-                                                       : "recompute '" + row.recompute + "' not understood, none assumed");
+    out.assumptions.emplace_back("recompute not stated, none assumed");
   }
   out.run.recompute = mode;
   const auto stages = static_cast<std::size_t>(grid.pp);
@@ -152,16 +155,17 @@ void read_recompute(const MeasuredRow& row, const RowSettings& settings, const S
     out.run.full_recompute_layers = *list;
   if (const auto list = parse_layer_list(setting_text(settings, "selective_list")); list && list->size() == stages)
     out.run.selective_recompute_layers = *list;
-  if (*mode != Recompute::full) return;
+  if (*mode != Recompute::full) return {};
   std::optional<std::int64_t> per_stage = setting_integer(settings, "recompute_per_rank");
   if (const auto block = setting_integer(settings, "recompute_block"); block && !per_stage) per_stage = *block * grid.vpp;
-  if (!per_stage || *per_stage < 0) return;
+  if (!per_stage || *per_stage < 0) return {};
   const std::vector<std::int64_t> layers = stage_layers(out.run.layers_per_chunk, grid);
   out.run.full_recompute_layers.clear();
   for (std::size_t stage = 0; stage < stages; ++stage) {
     const std::int64_t most = layers.empty() ? grid.layers / grid.pp : layers[stage];
     out.run.full_recompute_layers.push_back(std::min(*per_stage, most));
   }
+  return {};
 }
 
 std::string read_sharding(const MeasuredRow& row, const RowSettings& settings, const Degrees& degrees, MappedRow& out) {
@@ -215,10 +219,8 @@ void read_features_of_run(const RowSettings& settings, MappedRow& out) {
   for (const OptimizerKind kind : {OptimizerKind::adamw, OptimizerKind::adamw_bf16_states, OptimizerKind::adamw_8bit, OptimizerKind::sgd,
                                    OptimizerKind::muon})
     if (optimizer == to_text(kind)) run.optimizer = kind;
-  const std::string schedule = setting_text(settings, "schedule");
   run.micro_batch_group = setting_integer(settings, "micro_batch_group");
-  if (schedule == "gpipe") run.schedule = Schedule::gpipe;
-  if (schedule == "1f1b") run.schedule = Schedule::one_f_one_b;
+  run.schedule = find_schedule(setting_text(settings, "schedule"));
   if (!setting_flag(settings, "frozen_base").value_or(false)) return;
   run.frozen_base = true;
   run.base_weight_bytes = setting_real(settings, "base_weight_bytes");
@@ -266,13 +268,13 @@ std::string map_run(const MeasuredRow& row, const RowSettings& settings, MappedR
   run.vpp = degrees.pp > 1 ? (vpp ? *vpp : row.vpp.value_or(1)) : 1;
   run.ep = out.model.num_experts ? row.ep.value_or(1) : 1;
   run.sequence_parallel = row.sp ? row.sp : setting_flag(settings, "sp");
-  read_dtype(row.dtype, run);
+  if (std::string reason = read_dtype(row.dtype, run); !reason.empty()) return reason;
   // A layout string says how many chunks there are, whatever the vpp column holds.
   if (const auto parts = layout_parts(setting_text(settings, "pipeline_layout")); parts && *parts % degrees.pp == 0)
     run.vpp = *parts / degrees.pp;
   StageGrid grid{*out.model.num_hidden_layers, degrees.pp, *run.vpp};
   read_layout(settings, grid, out);
-  read_recompute(row, settings, grid, out);
+  if (std::string reason = read_recompute(row, settings, grid, out); !reason.empty()) return reason;
   read_features_of_run(settings, out);
   read_reading(row, settings, out.reading);
   return {};

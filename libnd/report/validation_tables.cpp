@@ -7,9 +7,12 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <set>
+#include <utility>
 
 #include "core/text.hpp"
 #include "report/validation_memory_tables.hpp"
+#include "report/validation_peers.hpp"
 
 namespace nd::report {
 namespace {
@@ -70,6 +73,34 @@ StatisticsTable left_out_table(const ValidationReport& report) {
                       memory_by_source(report));
 }
 
+/// Mean over the files of their mean, median and p90: no file counts for its size. Files whose times are launch-bound are left out.
+std::vector<std::string> mean_of_files(const ValidationReport& report) {
+  std::set<std::string> launch_bound;
+  for (const ValidatedRow& row : report.rows)
+    if (row.memory_only) launch_bound.insert(row.measured.file_name());
+  ErrorStatistics mean;
+  double files = 0;
+  for (const auto& [name, summary] : report.files) {
+    if (summary.step_time.n == 0 || launch_bound.count(name) > 0) continue;
+    files += 1;
+    mean.mean_ape += summary.step_time.mean_ape;
+    mean.median_ape += summary.step_time.median_ape;
+    mean.p90_ape += summary.step_time.p90_ape;
+  }
+  std::vector<std::string> cells{"mean of the files"};
+  if (files == 0) return cells;
+  cells.push_back(fmt::format("{:.0f} files", files));
+  for (const double sum : {mean.mean_ape, mean.median_ape, mean.p90_ape}) cells.push_back(percent(sum / files));
+  cells.insert(cells.end(), 8, "-");
+  return cells;
+}
+
+StatisticsTable file_table(const ValidationReport& report) {
+  StatisticsTable table = error_table("By file", report.files, &report.overall);
+  if (auto cells = mean_of_files(report); cells.size() > 1) table.rows.push_back(std::move(cells));
+  return table;
+}
+
 StatisticsTable fit_table(const ValidationReport& report) {
   StatisticsTable table;
   table.title = "Fit test";
@@ -89,30 +120,35 @@ StatisticsTable sweep_table(const ValidationReport& report) {
   StatisticsTable table;
   table.title = "Ranking of strategies";
   table.note = "One line per source and model: sweeps of four or more strategies of the same problem. Regret is the measured time of the "
-               "predicted best over the measured best, minus 1.";
-  table.header = {"", "sweeps", "strategies", "mean rank correlation", "mean regret", "max regret"};
+               "predicted best over the measured best, minus 1, in per cent; best of three that of the fastest among the three predicted fastest.";
+  table.header = {"", "sweeps", "strategies", "rank correlation", "median", "mean regret", "median ", "max", "best of three"};
   struct Line {
-    std::int64_t sweeps = 0, strategies = 0, ranked = 0;
-    double correlation = 0, regret = 0, worst = 0;
+    std::int64_t strategies = 0;
+    std::vector<double> correlation, regret, of_three;
   };
   std::map<std::string, Line> lines;
   const auto add_to = [](Line& line, const Sweep& sweep) {
-    ++line.sweeps;
     line.strategies += sweep.n;
-    if (sweep.spearman) {
-      ++line.ranked;
-      line.correlation += *sweep.spearman;
-    }
-    line.regret += sweep.regret;
-    line.worst = std::max(line.worst, sweep.regret);
+    if (sweep.spearman) line.correlation.push_back(*sweep.spearman);
+    line.regret.push_back(sweep.regret);
+    line.of_three.push_back(sweep.best_of_three);
   };
-  const auto cells = [](const std::string& name, const Line& line) {
+  const auto mean = [](const std::vector<double>& values) {
+    double sum = 0;
+    for (const double value : values) sum += value;
+    return sum / static_cast<double>(values.size());
+  };
+  const auto cells = [&mean](const std::string& name, const Line& line) {
+    const bool ranked = !line.correlation.empty();
     return std::vector<std::string>{name,
-                                    std::to_string(line.sweeps),
+                                    std::to_string(line.regret.size()),
                                     std::to_string(line.strategies),
-                                    line.ranked == 0 ? "-" : fmt::format("{:.2f}", line.correlation / static_cast<double>(line.ranked)),
-                                    percent(line.regret / static_cast<double>(line.sweeps)),
-                                    percent(line.worst)};
+                                    ranked ? fmt::format("{:.2f}", mean(line.correlation)) : "-",
+                                    ranked ? fmt::format("{:.3f}", quantile(line.correlation, 0.5)) : "-",
+                                    percent(mean(line.regret)),
+                                    percent(quantile(line.regret, 0.5)),
+                                    percent(quantile(line.regret, 1.0)),
+                                    fmt::format("{:.2f}", 100.0 * mean(line.of_three))};
   };
   Line all;
   for (const Sweep& sweep : report.sweeps) {
@@ -120,7 +156,7 @@ StatisticsTable sweep_table(const ValidationReport& report) {
     add_to(all, sweep);
   }
   for (const auto& [name, line] : lines) table.rows.push_back(cells(name, line));
-  if (all.sweeps > 0) table.rows.push_back(cells("all", all));
+  if (!report.sweeps.empty()) table.rows.push_back(cells("all", all));
   return table;
 }
 
@@ -188,13 +224,14 @@ std::vector<std::string> error_candidates(const ValidatedRow& row) {
 
 std::vector<StatisticsTable> validation_tables(const ValidationReport& report, int worst) {
   std::vector<StatisticsTable> out;
-  out.push_back(error_table("By file", report.files, &report.overall));
+  out.push_back(file_table(report));
   out.push_back(error_table("By device", report.devices, nullptr));
   out.push_back(error_table("By framework", report.frameworks, nullptr));
   out.push_back(reading_table(report));
   out.push_back(left_out_table(report));
   out.push_back(fit_table(report));
   out.push_back(sweep_table(report));
+  for (StatisticsTable& table : peer_tables(report)) out.push_back(std::move(table));
   out.push_back(worst_table(report, worst, true));
   out.push_back(worst_table(report, worst, false));
   out.push_back(reason_table(report, false));

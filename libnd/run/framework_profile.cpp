@@ -100,6 +100,8 @@ const std::array kTimeProfileFields{
     ND_FIELD(TimeProfile, optimizer_bytes),
     ND_FIELD(TimeProfile, attention_kernel),
     ND_FIELD(TimeProfile, supports_overlap_p2p),
+    ND_FIELD(TimeProfile, ep_overlap),
+    ND_FIELD(TimeProfile, optimizer_host_bytes),
     ND_FIELD(TimeProfile, dequantisation_bytes),
     ND_FIELD(TimeProfile, overlap_gather),
 };

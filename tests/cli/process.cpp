@@ -24,10 +24,10 @@ namespace {
 /// Called with the child and the file of its standard error, before waiting.
 using WhileRunning = std::function<void(pid_t, const std::string&)>;
 
-Outcome run(const std::vector<std::string>& words, const WhileRunning& meanwhile) {
-  const Folder folder("run_nd_output");
+Outcome run(const char* program, const std::vector<std::string>& words, const WhileRunning& meanwhile) {
+  const Folder folder("program_output");
   const std::string out = folder.path("out"), err = folder.path("err");
-  std::vector<std::string> all{ND_TEST_RUN_ND};
+  std::vector<std::string> all{program};
   all.insert(all.end(), words.begin(), words.end());
   // A build folder may be anywhere: the data of the source tree is named.
   if (std::find(words.begin(), words.end(), "--data-dir") == words.end()) all.insert(all.end(), {"--data-dir", ND_TEST_DATA_DIR});
@@ -49,7 +49,7 @@ Outcome run(const std::vector<std::string>& words, const WhileRunning& meanwhile
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   Outcome outcome;
   pid_t child = 0;
-  const int failed = posix_spawn(&child, ND_TEST_RUN_ND, &actions, &attributes, arguments.data(), environ);
+  const int failed = posix_spawn(&child, program, &actions, &attributes, arguments.data(), environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) return outcome;
@@ -64,15 +64,17 @@ Outcome run(const std::vector<std::string>& words, const WhileRunning& meanwhile
 
 }  // namespace
 
-Outcome run_nd(const std::vector<std::string>& words) { return run(words, {}); }
+Outcome run_nd(const std::vector<std::string>& words) { return run(ND_TEST_RUN_ND, words, {}); }
 
 Outcome run_nd_and_signal(const std::vector<std::string>& words, const std::string& text, int signal) {
-  return run(words, [&](pid_t child, const std::string& err) {
+  return run(ND_TEST_RUN_ND, words, [&](pid_t child, const std::string& err) {
     constexpr int kPatience = 1200;
     for (int i = 0; i < kPatience && read_file(err).find(text) == std::string::npos; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
     kill(child, signal);
   });
 }
+
+Outcome nd_validate(const std::vector<std::string>& words) { return run(ND_TEST_ND_VALIDATE, words, {}); }
 
 Outcome run_nd(const std::string& line) {
   std::istringstream in(line);

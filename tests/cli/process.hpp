@@ -19,6 +19,8 @@ Outcome run_nd(const std::vector<std::string>& words);
 Outcome run_nd_and_signal(const std::vector<std::string>& words, const std::string& text, int signal);
 /// A line of the command, split at spaces.
 Outcome run_nd(const std::string& line);
+/// Runs nd_validate with these words.
+Outcome nd_validate(const std::vector<std::string>& words);
 
 /// A folder of one test, removed with the object.
 class Folder {

@@ -46,7 +46,10 @@ double deduplicating_seconds(const CollectiveRequest& request, Levels levels) {
   // A token reaches units (1 - (1 - 1/units)^copies) distinct units on average, all but 1/units of them remote; `bytes` holds
   // `copies` copies of it.
   const double remote = units * (1.0 - std::pow(1.0 - 1.0 / units, copies)) * (1.0 - 1.0 / units) / copies;
-  double slowest = request.bytes * remote / rank_rate(request, levels, widest);
+  // Their kernels drive every adapter with messages of their own, at the rate of those, not of the library's exchange.
+  CollectiveRequest message = request;
+  message.kind = CollectiveKind::send_receive;
+  double slowest = request.bytes * remote / rank_rate(message, levels, widest);
   // Inside the unit every copy is delivered, those that arrived from outside included.
   for (std::size_t l = 0; l < widest; ++l) {
     if (!crosses(group, l)) continue;

@@ -73,6 +73,21 @@ TEST_CASE("the plan names constants that exist, each with a reading and at most 
   }
 }
 
+TEST_CASE("a constant no row hangs on is not free", "[fit]") {
+  Scenario scenario = scenario_of("a100-sxm-80", "megatron-core", "lm-2023");
+  scenario.cluster.devices = 8;
+  for (const char* member : {"moe_traffic_factor", "host_moe_factor", "ep_exposed", "fsdp_overlap", "tp_exposed", "fp4_share", "levels.scale-out.efficiency"}) {
+    INFO(member);
+    CHECK_FALSE(report::fit_member_used(scenario, member));
+  }
+  CHECK(report::fit_member_used(scenario, "host_layer_ms"));
+  CHECK(report::fit_member_used(scenario, "levels.node.efficiency"));
+  scenario.run.strategy.tp = 2;
+  scenario.cluster.devices = 16;
+  CHECK(report::fit_member_used(scenario, "tp_exposed"));
+  CHECK(report::fit_member_used(scenario, "levels.scale-out.efficiency"));
+}
+
 TEST_CASE("an attention rate belongs to the kernel the framework runs", "[fit]") {
   Scenario scenario = scenario_of("h100-sxm-80", "megatron-core", "lm-2023");  // flash-2
   CHECK(report::fit_member_address(scenario, "attention_fraction.flash2") != nullptr);
@@ -126,6 +141,9 @@ TEST_CASE("the band of a request is the p90 of the narrowest group that was meas
   CHECK(here < 0.2);
   CHECK(anywhere > 0.02);
   CHECK(step_time_band(DataStore("/nowhere"), known) == Approx(0.17));
+  CHECK(step_time_repeat(DataStore("/nowhere"), known) == Approx(0.05));
+  CHECK(step_time_repeat(data(), known) > 0.005);
+  CHECK(step_time_repeat(data(), known) < step_time_band(data(), known));
 
   ValidationReport report;
   for (int i = 0; i < 11; ++i) {
@@ -138,7 +156,15 @@ TEST_CASE("the band of a request is the p90 of the narrowest group that was meas
     report.rows.push_back(row);
   }
   // |errors| 0 .. 10 %: the ninth of ten lies at 9 %.
-  CHECK(step_time_bands_yaml(report).find("framework: generic, version: \"1\", device: a100-sxm-80, rows: 11, p90: 0.090}") != std::string::npos);
+  CHECK(step_time_bands_yaml(report).find("framework: generic, version: \"1\", device: a100-sxm-80, rows: 11, p90: 0.090, repeats: 11, repeat: 0.000}") != std::string::npos);
+  // Runs of one configuration at 0.9, 1.0 and 1.1 s: two of three are 10 % from their mean, on average 6.7 %. One alone has no like.
+  for (std::size_t i = 0; i < report.rows.size(); ++i) {
+    report.rows[i].strategy = "dp" + std::to_string(i / 3);
+    report.rows[i].measured_step_time_s = i < 9 ? 0.9 + 0.1 * static_cast<double>(i % 3) : 1.0;
+  }
+  report.rows.back().strategy = "alone";
+  report.rows[9].strategy = "alone too";
+  CHECK(step_time_bands_yaml(report).find("repeats: 9, repeat: 0.067}") != std::string::npos);
   report.rows.resize(4);
   CHECK(step_time_bands_yaml(report).find("rows: ") == std::string::npos);  // too few
 }

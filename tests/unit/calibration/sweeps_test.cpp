@@ -39,6 +39,12 @@ TEST_CASE("regret is what the predicted best costs over the measured best", "[ca
   CHECK(sweeps[0].regret == Approx(0.25));
   CHECK(sweeps[0].predicted_best == "b");
   CHECK(sweeps[0].measured_best == "a");
+  CHECK(sweeps[0].best_of_three == 0.0);  // b, a and c are tried
+  // The measured best is predicted last of four: the three tried cost 10, 20 and 30 % more.
+  const auto last = nd::find_sweeps({point("a", 1.0, 9.0), point("b", 1.3, 1), point("c", 1.2, 2), point("d", 1.1, 3)});
+  CHECK(last[0].regret == Approx(0.3));
+  CHECK(last[0].best_of_three == Approx(0.1));
+  CHECK(sweeps[0].measured_best == "a");
   // measured ranks 1 2 3 4, predicted 2 1 3 4: 1 - 6 * 2 / 60
   CHECK(*sweeps[0].spearman == Approx(0.8));
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -99,6 +100,70 @@ TEST_CASE("an unknown device or trainer is said, not guessed in silence", "[vali
   CHECK(report->rows[1].framework == "generic");
   REQUIRE_FALSE(report->rows[1].assumptions.empty());
   CHECK(report->rows[1].assumptions.front() == "framework unknown, generic profile taken");
+  REQUIRE(report->notes.size() == 1);  // the device that is missing, once
+  CHECK(report->notes[0].severity == nd::Severity::warning);
+  CHECK(report->notes[0].message == "no device file is named 'Zeus-9000': 1 rows are not priced");
+}
+
+TEST_CASE("tables nothing of which can be priced are an error, and so are no rows", "[validation]") {
+  auto rows = *nd::read_measured_rows(std::string(ND_TEST_DATA_DIR) + "/measured/sample.csv");
+  for (auto& row : rows) row.device = "Zeus-9000";
+  const auto report = nd::validate_rows(rows, nd::DataStore(ND_TEST_DATA_DIR));
+  REQUIRE(report);
+  CHECK(report->priced == 0);
+  REQUIRE_FALSE(report->notes.empty());
+  CHECK(report->notes.back().severity == nd::Severity::error);
+  CHECK(report->notes.back().message == "none of the 22 rows could be priced");
+  CHECK_FALSE(nd::validate_rows({}, nd::DataStore(ND_TEST_DATA_DIR)));
+}
+
+TEST_CASE("what a row states and nobody understands is not assumed away", "[validation]") {
+  auto rows = *nd::read_measured_rows(std::string(ND_TEST_DATA_DIR) + "/measured/sample.csv");
+  rows.resize(3);
+  rows[0].recompute = "abc";
+  rows[1].dtype = "abc";
+  rows[2].zero = "abc";
+  const auto report = nd::validate_rows(rows, nd::DataStore(ND_TEST_DATA_DIR));
+  REQUIRE(report);
+  CHECK(report->rows[0].skipped == "recompute 'abc' not understood");
+  CHECK(report->rows[1].skipped == "data type 'abc' not understood");
+  CHECK(report->rows[2].skipped == "sharding 'abc' not understood");
+}
+
+TEST_CASE("a broken file of the data folder is an error, never another profile", "[validation]") {
+  namespace fs = std::filesystem;
+  const auto rows = *nd::read_measured_rows(std::string(ND_TEST_DATA_DIR) + "/measured/sample.csv");
+  const auto folder = fs::temp_directory_path() / "nd_validation_broken";
+  for (const char* broken : {"devices/a100-sxm-80.yaml", "frameworks/megatron-core.yaml"}) {
+    fs::remove_all(folder);
+    fs::copy(ND_TEST_DATA_DIR, folder, fs::copy_options::recursive);
+    std::ofstream(folder / broken, std::ios::app) << "surprise: 1\n";
+    const auto report = nd::validate_rows(rows, nd::DataStore(folder.string()));
+    INFO(broken);
+    REQUIRE_FALSE(report);
+    CHECK(report.error().diagnostics.front().where.file.find(broken) != std::string::npos);
+    CHECK(report.error().diagnostics.front().where.line > 0);
+    CHECK(report.error().diagnostics.size() == 1);  // however many rows need the file
+  }
+  fs::remove_all(folder);
+}
+
+TEST_CASE("other models' errors stand beside this one's on the same rows", "[validation]") {
+  auto rows = *nd::read_measured_rows(std::string(ND_TEST_DATA_DIR) + "/measured/sample.csv");
+  const auto without = nd::validate_rows(rows, nd::DataStore(ND_TEST_DATA_DIR));
+  REQUIRE(without);
+  CHECK(without->peers.empty());  // the sample's file is in no group
+  for (auto& row : rows) row.file = "somewhere/vtrain_a100_multinode.csv";
+  const auto report = nd::validate_rows(rows, nd::DataStore(ND_TEST_DATA_DIR));
+  REQUIRE(report);
+  REQUIRE_FALSE(report->peers.empty());
+  const nd::PeerGroup& all = report->peers.front();
+  CHECK(all.own.rows == report->overall.step_time.n);
+  CHECK(*all.own.mean == Approx(report->overall.step_time.mean_ape));
+  REQUIRE(all.peers.size() == 6);
+  CHECK(all.peers[0].name == "vTrain");
+  CHECK(*all.peers[0].mean == Approx(0.1473));
+  CHECK(nd::validation_markdown(*report).find("## Beside other models") != std::string::npos);
 }
 
 TEST_CASE("a quarantined row is priced and left out of the errors", "[validation]") {

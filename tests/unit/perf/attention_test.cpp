@@ -43,11 +43,15 @@ TEST_CASE("a fused kernel does the causal half and saturates with length", "[per
   CHECK(attention_backward_seconds(rates, work) == Approx(2.5 / 0.75 * flops / 80e12));
 }
 
-TEST_CASE("narrow heads run at 0.8 of the rate", "[perf][attention]") {
+TEST_CASE("narrow heads pay for their scores: 64 wide at 0.8 of the rate", "[perf][attention]") {
   const DeviceRates rates = round_rates(true);
   AttentionWork narrow = work_of(4096, 0);
   narrow.qk_dim = 64;
   CHECK(attention_forward_seconds(rates, narrow) == Approx(attention_forward_seconds(rates, work_of(4096, 0)) / 0.8));
+  narrow.qk_dim = 32;  // a quarter of the products for the same scores: 1 + 0.25 x 3
+  CHECK(attention_forward_seconds(rates, narrow) == Approx(attention_forward_seconds(rates, work_of(4096, 0)) * 1.75));
+  narrow.qk_dim = 192;  // wider than the kernels are built for: no faster
+  CHECK(attention_forward_seconds(rates, narrow) == Approx(attention_forward_seconds(rates, work_of(4096, 0))));
 }
 
 TEST_CASE("a window makes attention cheaper", "[perf][attention]") {

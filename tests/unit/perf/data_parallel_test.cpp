@@ -160,6 +160,12 @@ TEST_CASE("the optimizer reads and writes the states of its shard", "[perf][dp]"
   CHECK(optimizer_seconds(data_parallel_plan(scenario, config_of(8, ZeroLevel::none, 1), 1), {kElements, 0}, rate) == Approx(38e-3));
   CHECK(optimizer_seconds(data_parallel_plan(scenario, config_of(8, ZeroLevel::optimizer, 8), 1), {kElements, 0}, rate) == Approx(10e-3));
   CHECK(optimizer_seconds(data_parallel_plan(scenario, config_of(8, ZeroLevel::parameters, 8), 1), {kElements, 0}, rate) == Approx(4.75e-3));
+  // States in host memory come in and go out every step: 12 bytes of an element each way over 10 GB/s, an eighth of them here.
+  scenario.profile.time.optimizer_host_bytes = 12;
+  scenario.cluster.device.host_link = HostLink{.h2d = {10e9}, .d2h = {10e9}};
+  CHECK(optimizer_seconds(data_parallel_plan(scenario, config_of(8, ZeroLevel::optimizer, 8), 1), {kElements, 0}, rate) == Approx(10e-3 + 2 * 12e9 / 8 / 10e9));
+  scenario.cluster.device.host_link.reset();  // unknown: nothing is invented
+  CHECK(optimizer_seconds(data_parallel_plan(scenario, config_of(8, ZeroLevel::optimizer, 8), 1), {kElements, 0}, rate) == Approx(10e-3));
   scenario.run.optimizer = OptimizerKind::sgd;  // one state of 4 bytes fewer to read and to write
   CHECK(optimizer_seconds(data_parallel_plan(scenario, config_of(8, ZeroLevel::none, 1), 1), {kElements, 0}, rate) == Approx(30e-3));
 }

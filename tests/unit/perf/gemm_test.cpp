@@ -55,6 +55,8 @@ TEST_CASE("experts feel the few rows each of them gets", "[perf][gemm]") {
   // The same 12800 rows over 1, 100 and 400 experts: more weights to read, then rows padded to 64.
   CHECK(seconds(1, 12800) < seconds(100, 128));
   CHECK(seconds(100, 128) < seconds(400, 32));
+  // A single local expert is one large product: 12800 x 2048 outputs at the dense rate, 100 x 8 tiles fill 8 waves of 100 cores.
+  CHECK(seconds(1, 12800) == Approx(2.0 * 12800 * 2048 * 2048 / 100e12 + 2.0 * (2.0 * 12800 * 2048 + 2048.0 * 2048) / 1e12));
   // 32 of 64 rows are padding: half the share of 64 rows.
   CHECK(wave_share(rates, 400, 32, 2048) == Approx(0.5 * wave_share(rates, 400, 64, 2048)));
 }
@@ -75,6 +77,21 @@ TEST_CASE("a misaligned width slows all three products", "[perf][gemm]") {
   Gemm router64 = router;
   router64.n = 64;
   CHECK(gemm_forward_seconds(dry, router) <= gemm_forward_seconds(dry, router64));
+}
+
+TEST_CASE("rows that do not start on 16 bytes need more loads", "[perf][gemm]") {
+  DeviceRates dry = round_rates();
+  dry.operand_exposure = 0;
+  const auto head = [&](double columns) {
+    return gemm_forward_seconds(dry, {.op = "head", .kind = GemmClass::head, .m = 12800, .n = columns, .k = 2048}) / columns;
+  };
+  // 51200 = 64 x 800. The others are off the tile grid (1.45) and aligned to 8, 4, 2 and 1 elements: 0, 1, 3 and 7 more loads, 0.31
+  // each; the larger of the two counts.
+  // All fill whole waves of 256-wide tiles but the last: below 1 % of padding.
+  CHECK(head(51208) / head(51200) == Approx(1.45).epsilon(0.02));
+  CHECK(head(51204) / head(51200) == Approx(1.45).epsilon(0.02));
+  CHECK(head(51202) / head(51200) == Approx(1.93).epsilon(0.02));
+  CHECK(head(51201) / head(51200) == Approx(3.17).epsilon(0.02));
 }
 
 TEST_CASE("the gradients are products of the same work and other shapes", "[perf][gemm]") {

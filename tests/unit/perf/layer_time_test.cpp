@@ -180,6 +180,19 @@ TEST_CASE("expert parallelism exchanges in both directions", "[perf][layer]") {
                                         scenario.cluster.device.levels);
   CHECK(time.forward.at(TimePart::ep_comm) == Approx(2 * one));
   CHECK(time.backward.at(TimePart::ep_comm) == Approx(2 * one));
+  {
+    // Behind 10 % of the compute of another micro-batch: what hides costs that compute its slow-down.
+    const DeviceRates rates = device_rates(scenario);
+    const auto place = [](std::int64_t ranks) { return make_placement({.ranks = ranks, .stride = 1, .inside = {ranks, ranks}}); };
+    const LayerKind& kind = scenario.model.kinds.front();
+    const LayerContext context{.scenario = &scenario, .rates = &rates, .groups = {place(1), place(1), place(shape.ep), place(1)}, .ep_overlap = 0.1};
+    const LayerTime hidden = layer_time(context, layer_ledger(scenario.model, kind, scenario.run, scenario.profile, shape),
+                                        {.experts = true, .experts_per_token = kind.ffn.experts_per_token});
+    const double behind = 0.1 * hidden.forward.at(TimePart::fw_compute);
+    REQUIRE(behind < 2 * one);
+    CHECK(hidden.forward.at(TimePart::ep_comm) == Approx(2 * one - behind * (1 - scenario.cluster.device.compute.overlap_slowdown)));
+    CHECK(hidden.forward.hidden_at(TimePart::ep_comm) == Approx(behind));
+  }
   scenario.profile.time.ep_exposed = 0.5;
   CHECK(layer_of(scenario, shape).forward.at(TimePart::ep_comm) == Approx(one));
 }

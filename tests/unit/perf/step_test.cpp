@@ -266,6 +266,22 @@ TEST_CASE("messages between stages carry a rank's share and are not free", "[per
   CHECK(time.hidden[static_cast<std::size_t>(TimePart::pp_comm)].value == Approx(hop * (2 * 16 - 6)));
 }
 
+TEST_CASE("schedules that join two micro-batches hide the token exchange behind the other one", "[perf][step]") {
+  Scenario scenario = scenario_of(moe(16), a100(), fused_trainer(), 32, 4096);
+  ParallelConfig config = config_of(8, 1, 4, 16);
+  config.ep = 8;
+  const auto price = [&](Schedule schedule) {
+    config.schedule = schedule;
+    return estimate_time(scenario, config);
+  };
+  const TimeBreakdown plain = price(Schedule::one_f_one_b), joined = price(Schedule::dualpipe);
+  REQUIRE(plain.part(TimePart::ep_comm).value > 0);
+  CHECK(joined.part(TimePart::ep_comm).value < 0.6 * plain.part(TimePart::ep_comm).value);
+  CHECK(joined.hidden[static_cast<std::size_t>(TimePart::ep_comm)].value > 0);
+  scenario.profile.time.ep_overlap = 0.8;
+  CHECK(price(Schedule::one_f_one_b).part(TimePart::ep_comm).value < plain.part(TimePart::ep_comm).value);
+}
+
 TEST_CASE("adapters: no weight gradients, hardly any gradients to exchange", "[perf][step]") {
   Scenario scenario = llama_on(a100(), 8);
   const ParallelConfig config = config_of(8, 1, 1, 4);
