@@ -62,7 +62,7 @@ std::vector<nd::Diagnostic> repeated_tables(const Options& options) {
   for (std::size_t i = 0; i < options.tables.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       std::error_code code;
-      if (options.tables[i] != options.tables[j] && !fs::equivalent(options.tables[i], options.tables[j], code)) continue;
+      if (options.tables[i] != options.tables[j] && !std::filesystem::equivalent(options.tables[i], options.tables[j], code)) continue;
       problems.push_back(nd::make_diagnostic(nd::Errc::conflict, {"", 0, 0, "tables"},
                                              "'" + options.tables[i] + "' and '" + options.tables[j] + "' are the same table", "name each table once"));
       break;
