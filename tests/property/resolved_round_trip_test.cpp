@@ -85,7 +85,7 @@ const std::vector<std::string> kStrategyKeys{
     "parallel",   "pipeline",  "_size",      "_degree",       "micro_batch",   "batch",          "recompute",       "offset",     "interleave",  "shard",
     "stage",      "mode",      "selective",  "gradient",      "activation",    "schedule",       "num_processes",   "fsdp",       "zero",        "dp:",
     "tp:",        "pp:",       "cp:",        "ep:",           "etp:",          "context:",       "read by run_nd", "device_num", "max_device_memory", "module_fqns",
-    "seq",        "vpp",       "seqlen",    "expert_shard", "attention_dropout"};
+    "seq",        "vpp",       "seqlen",    "expert_shard", "attention_dropout", "distributed_optimizer"};
 
 bool is_strategy(const std::string& line) {
   if (line.find_first_not_of(" \t{}") == std::string::npos) return true;

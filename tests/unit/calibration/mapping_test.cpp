@@ -91,7 +91,9 @@ TEST_CASE("without a pipeline a long sequence stands for a micro-batch of one", 
   row.dp = 4;
   row.mbs.reset();
   CHECK(map_row(row, {}).skip == "micro-batch size not stated");  // 2048 tokens: too short to tell
-  row.seq_len = 8192;
+  row.seq_len = 8192;  // 2048 on each of the four that share it
+  CHECK(map_row(row, {}).skip == "micro-batch size not stated");
+  row.seq_len = 16384;
   const MappedRow mapped = map_row(row, {});
   CHECK(mapped.skip.empty());
   CHECK(mapped.run.micro_batch_size == 1);

@@ -38,11 +38,12 @@ Setting setting(const Request& request, const char* device) {
   return {{*model, *run, profile, {*type, run->devices}}, request.run};
 }
 
+/// Without the comma between members of a JSON mapping: it moves when a member is added behind.
 Texts lines_of(const std::string& text) {
   Texts out;
   for (std::size_t from = 0; from < text.size();) {
     const std::size_t end = std::min(text.find('\n', from), text.size());
-    out.push_back(text.substr(from, end - from));
+    out.push_back(text.substr(from, end - from - (end > from && text[end - 1] == ',' ? 1 : 0)));
     from = end + 1;
   }
   return out;
@@ -131,7 +132,7 @@ TEST_CASE("scripts: every candidate of a search comes back as it was written", "
 }
 
 TEST_CASE("dumps: every candidate of a search comes back as it was written", "[resolved]") {
-  for (const auto& [name, device] : {std::pair{"llama31_405b.args.json", "H100"}, std::pair{"deepseek3_671b.args.json", "A3"}}) {
+  for (const auto& [name, device] : {std::pair{"llama31_405b.args.json", "GB300"}, std::pair{"deepseek3_671b.args.json", "A3"}}) {
     const auto original = read_original("megatron", example(std::string("megatron/") + name));
     REQUIRE(original);
     CHECK(round_trips(original->text, original->file, device, 12) >= 1);

@@ -62,7 +62,8 @@ TEST_CASE("a window makes attention cheaper", "[perf][attention]") {
 }
 
 TEST_CASE("unfused attention does the full square and moves the scores", "[perf][attention]") {
-  const DeviceRates rates = round_rates(false);
+  DeviceRates rates = round_rates(false);
+  rates.attention_dropout = true;
   const AttentionWork work = work_of(2048, 0);
   const double square = 32 * 2048.0 * 2048.0;
   // 13 and 19 bytes per score element, 0.93 of them seen, on the element-wise path.
