@@ -229,13 +229,14 @@ class TitanReader {
     }
     const auto stated = training_.map().integer("global_batch_size");
     if (stated && *stated > 0) {
-      const auto round = run_.dp ? core::multiply(local, *run_.dp) : std::nullopt;
-      if (round && *stated % *round != 0)
+      // 0 where the ranks are left to the search, or where the product is beyond any batch.
+      const std::int64_t round = run_.dp ? core::multiply(local, *run_.dp).value_or(0) : 0;
+      if (round > 0 && *stated % round != 0)
         return training_.map().error("global_batch_size", Errc::conflict,
-                                     std::to_string(*stated) + " is no multiple of local batch x data-parallel ranks = " + std::to_string(*round));
+                                     std::to_string(*stated) + " is no multiple of local batch x data-parallel ranks = " + std::to_string(round));
       state(run_, "global_batch_size", &RunSpec::global_batch_size, stated, training_.where("global_batch_size"));
-      if (round && *stated > *round) {
-        number = *stated / *round * number;
+      if (round > 0 && *stated > round) {
+        number = *stated / round * number;
         if (*run_.pp > 1)
           findings_.warn(Errc::unsupported, training_.where("global_batch_size"), "accumulation steps are priced as further micro-batches of one step");
       }
