@@ -17,7 +17,7 @@ namespace {
 
 /// Words of which one is on every line that a strategy may change.
 constexpr std::array kStrategyWords{"TP",  "PP",   "EP",         "CP",       "VPP",       "MBS",     "GBS",     "parallel",  "micro-batch", "global-batch", "recompute", "optimizer",
-                                    "virtual", "layers", "LAYERS", "schedules", "layer-list", "layout",  "seq-length", "NNODES", "nnodes",    "nproc"};
+                                    "virtual", "layers", "LAYERS", "schedules", "layer-list", "layout",  "seq-length", "NNODES", "nnodes",    "nproc",  "pipeline_split"};
 
 struct Setting {
   Scenario scenario;
