@@ -17,7 +17,7 @@ namespace {
 
 /// Words of which one is on every line that a strategy may change.
 constexpr std::array kStrategyWords{"TP",  "PP",   "EP",         "CP",       "VPP",       "MBS",     "GBS",     "parallel",  "micro-batch", "global-batch", "recompute", "optimizer",
-                                    "virtual", "layers", "LAYERS", "schedules", "layer-list", "layout",  "seq-length", "NNODES", "nnodes",    "nproc",  "pipeline_split"};
+                                    "virtual", "layers", "LAYERS", "schedules", "layer-list", "layout",  "seq-length", "NNODES", "nnodes",    "nproc",  "pipeline_split", "layer_list"};
 
 struct Setting {
   Scenario scenario;
@@ -150,6 +150,7 @@ TEST_CASE("MindSpeed JSON: the strategy goes into both sections", "[resolved]") 
   ParallelConfig other = now.scenario.run.strategy;  // 128 devices and 16 sequences as before: dp x pp stays 16
   other.tp = 4;
   other.cp = 2;
+  other.cp_algorithm = CpAlgorithm::all_gather;
   other.op = 4;
   other.sequence_parallel = false;
   other.recompute = Recompute::off;

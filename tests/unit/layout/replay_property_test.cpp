@@ -5,6 +5,7 @@
 #include <limits>
 #include <random>
 
+#include "support/allocations.hpp"
 #include "unit/layout/replay_support.hpp"
 
 namespace {
@@ -257,10 +258,10 @@ TEST_CASE("a used workspace allocates nothing", "[layout][replay]") {
     const ScheduleShape shape = one_chunk ? plain : looped, other = one_chunk ? smallest : small;
     const auto times = nd::test::equal_times(row, shape, {}), fewer = nd::test::equal_times(row, other, {});
     replay.run(row, {.shape = shape, .times = times});
-    const std::size_t before = nd::test::allocations();
+    const std::int64_t before = nd::test::allocations();
     const auto& again = replay.run(row, {.shape = shape, .times = times});
     const auto& changed = replay.run(row, {.shape = other, .times = fewer});
-    const std::size_t after = nd::test::allocations();
+    const std::int64_t after = nd::test::allocations();
     INFO(row.name);
     CHECK(again.ok());
     CHECK(changed.ok());

@@ -9,9 +9,6 @@
 
 namespace nd::test {
 
-/// Allocations of this program so far (allocations.cpp).
-[[nodiscard]] std::size_t allocations();
-
 /// Times of every stage and chunk, all equal.
 inline std::vector<PassTimes> equal_times(const layout::ScheduleRow& row, const ScheduleShape& shape,
                                           const layout::UniformTimes& t) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "support/allocations.hpp"
 #include "unit/layout/replay_support.hpp"
 
 namespace {
@@ -188,7 +189,7 @@ TEST_CASE("a step's length allocates nothing once the memory is there", "[layout
   const auto times = nd::test::equal_times(row, shape, {});
   (void)length.of(row, {.shape = shape, .times = times});
   (void)length.at_least(row, {.shape = shape, .times = times});
-  const std::size_t before = nd::test::allocations();
+  const std::int64_t before = nd::test::allocations();
   (void)length.of(row, {.shape = shape, .times = times});
   (void)length.at_least(row, {.shape = shape, .times = times});
   CHECK(nd::test::allocations() == before);

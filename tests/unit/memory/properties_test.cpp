@@ -1,26 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What holds for every strategy.
-#include <atomic>
 #include <catch2/catch.hpp>
-#include <cstdlib>
-#include <new>
 #include <random>
 
 #include "memory/memory_model.hpp"
+#include "support/allocations.hpp"
 #include "unit/memory/scenarios.hpp"
-
-namespace {
-std::atomic<long> allocations{0};
-}
-
-// Counts heap allocations of the whole binary; the check looks at differences.
-void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace nd::test {
 namespace {
@@ -182,9 +167,9 @@ TEST_CASE("A model that is reused gives the same figures and allocates nothing a
     // Highest pp last, so that the storage has its final size.
     std::ranges::sort(configs, {}, [](const ParallelConfig& c) { return -c.pp; });
     for (const auto& config : configs) model.estimate(config, out);
-    const long before = allocations.load();
+    const std::int64_t before = allocations();
     for (const auto& config : configs) model.estimate(config, out);
-    CHECK(allocations.load() == before);
+    CHECK(allocations() == before);
     std::vector<double> again;
     for (const auto& config : configs) again.push_back(peak(scenario, config));
     std::ranges::sort(again);

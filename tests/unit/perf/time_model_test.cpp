@@ -1,26 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "perf/time_model.hpp"
 
-#include <atomic>
 #include <catch2/catch.hpp>
-#include <cstdlib>
-#include <new>
 #include <vector>
 
+#include "support/allocations.hpp"
 #include "unit/perf/fixtures.hpp"
-
-namespace {
-std::atomic<std::size_t> allocations{0};
-}  // namespace
-
-// Counts what the code under test allocates; replaced for this test program only.
-void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace nd {
 namespace {
@@ -82,12 +67,12 @@ TEST_CASE("pricing allocates nothing once shapes, degrees and layouts are known"
     (void)model.at_least(config);
     model.estimate(config, time);
   }
-  const std::size_t before = allocations;
+  const std::int64_t before = test::allocations();
   for (const ParallelConfig& config : all) {
     (void)model.at_least(config);
     model.estimate(config, time);
   }
-  CHECK(allocations - before == 0);
+  CHECK(test::allocations() == before);
 }
 
 }  // namespace nd

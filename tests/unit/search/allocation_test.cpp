@@ -1,25 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The path of a candidate allocates nothing once its factors are there: operator new of this program counts.
-#include <atomic>
+// The path of a candidate allocates nothing once its factors are there: support/allocations.cpp counts.
 #include <catch2/catch.hpp>
-#include <cstdlib>
-#include <new>
 
 #include "search/group_pricer.hpp"
+#include "support/allocations.hpp"
 #include "support/scenarios.hpp"
-
-namespace {
-std::atomic<std::int64_t> allocations{0};
-}  // namespace
-
-// Aligned forms fall back on these through the default ones; nothing of the search is over-aligned.
-void* operator new(std::size_t size) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* const memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t /*size*/) noexcept { std::free(memory); }
 
 namespace nd::search {
 namespace {
@@ -44,9 +29,9 @@ Warm price_twice(const Scenario& scenario) {
   };
   price_all();
   Warm out;
-  const std::int64_t before = allocations.load();
+  const std::int64_t before = test::allocations();
   price_all();
-  out.allocations = allocations.load() - before;
+  out.allocations = test::allocations() - before;
   for (const auto& group : all) out.members += group.size();
   out.fitting = pricer.tally().priced;
   return out;
@@ -55,7 +40,7 @@ Warm price_twice(const Scenario& scenario) {
 }  // namespace
 
 TEST_CASE("A warm search allocates nothing per candidate") {
-  REQUIRE(allocations.load() > 0);  // the counter counts
+  REQUIRE(test::allocations() > 0);  // the counter counts
   auto dense = testing::make_scenario(testing::llama_8b(), {.devices = 16, .global_batch = 48, .seq_length = 4096});
   auto moe = testing::make_scenario(testing::small_moe(), {.devices = 12, .global_batch = 24, .seq_length = 1024});
   moe.profile.can.style = DataParallelStyle::fsdp2;
