@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -58,7 +59,9 @@ class SearchMode {
   /// The same from the parts of all shards instead of a search.
   Exit run_merged(const std::vector<nd::SearchPartial>& parts) {
     if (auto problems = checked(); !problems.empty()) return refuse(problems);
-    auto result = nd::merge_shards(prepared_.scenario, prepared_.space, search_options(), parts);
+    auto options = search_options();
+    if (!ranking_paths().empty()) options.on_ranked = [this](const nd::RankedCandidate& candidate) { ranking_csv().add(candidate.config); };
+    auto result = nd::merge_shards(prepared_.scenario, prepared_.space, options, parts);
     if (!result) {
       auto problems = result.error().diagnostics;
       for (auto& problem : problems) problem.where.path = "merge";
@@ -121,6 +124,11 @@ class SearchMode {
     auto options = search_options();
     options.progress = progress.callback();
     options.stop = interrupt.token();
+    if (!ranking_paths().empty()) {
+      // The ranking goes to its files as it comes; only what is asked for by other options stays in memory.
+      options.keep_all = options_.all || wants_additional();
+      options.on_ranked = [this](const nd::RankedCandidate& candidate) { ranking_csv().add(candidate.config); };
+    }
     return factors_.identity() ? nd::search_strategies(prepared_.scenario, prepared_.space, options)
                                : nd::calibrated_search(prepared_.scenario, prepared_.space, options, factors_);
   }
@@ -164,11 +172,15 @@ class SearchMode {
     add_additional();
   }
 
+  [[nodiscard]] bool wants_additional() const {
+    return options_.exhaustive.value_or(0) > 0 || options_.force_exhaustive.value_or(0) > 0 || options_.fforce_exhaustive.value_or(0) > 0;
+  }
+
   /// -e, -ee, -eee: candidates below the best that use what the best do not.
   void add_additional() {
+    if (!wants_additional()) return;
     const nd::AdditionRule rule{.dimensions = prepared_.searched, .in_all = options_.exhaustive.value_or(0), .always = options_.force_exhaustive.value_or(0),
                                 .own = options_.fforce_exhaustive.value_or(0)};
-    if (rule.in_all == 0 && rule.always == 0 && rule.own == 0) return;
     report_.additional_asked = true;
     const auto& ranking = report_.result.ranking;
     const auto found = nd::additional_candidates(ranking, static_cast<std::size_t>(prepared_.options.top), rule);
@@ -272,17 +284,37 @@ class SearchMode {
     return outcome.problems.empty();
   }
 
+  [[nodiscard]] std::vector<std::string> ranking_paths() const {
+    std::vector<std::string> out;
+    if (!options_.ranking_csv.empty()) out.push_back(options_.ranking_csv);
+    if (!options_.output_dir.empty()) out.push_back(options_.output_dir + "/ranking.csv");
+    return out;
+  }
+
+  nd::RankingCsv& ranking_csv() {
+    if (!ranking_csv_)
+      ranking_csv_ = std::make_unique<nd::RankingCsv>(nd::RankingCsv::Setup{
+          .scenario = nd::search_scenario(prepared_.scenario, prepared_.space, prepared_.options), .jobs = prepared_.options.jobs, .paths = ranking_paths()});
+    return *ranking_csv_;
+  }
+
+  bool write_ranking() {
+    const auto paths = ranking_paths();
+    if (paths.empty()) return true;
+    if (const auto problem = ranking_csv().commit()) {
+      refuse({*problem});
+      return false;
+    }
+    files_.insert(files_.end(), paths.begin(), paths.end());
+    return true;
+  }
+
   bool write_files() {
     if (!write_strategies()) return false;
-    std::vector<std::string> csv, json;
-    if (!options_.ranking_csv.empty()) csv.push_back(options_.ranking_csv);
+    std::vector<std::string> json;
     if (!options_.json.empty()) json.push_back(options_.json);
-    if (!options_.output_dir.empty()) {
-      csv.push_back(options_.output_dir + "/ranking.csv");
-      json.push_back(options_.output_dir + "/search.json");
-    }
-    for (const auto& path : csv)
-      if (!written(nd::write_ranking_csv(report_, path), path)) return false;
+    if (!options_.output_dir.empty()) json.push_back(options_.output_dir + "/search.json");
+    if (!write_ranking()) return false;
     if (!write_pages()) return false;
     if (json.empty()) return true;
     const std::string document = nd::search_json(report_);
@@ -352,6 +384,7 @@ class SearchMode {
   const nd::DataStore& data_;
   nd::PriceFactors factors_;  ///< of -c
   nd::SearchReport report_;
+  std::unique_ptr<nd::RankingCsv> ranking_csv_;
   std::vector<std::string> files_;
   bool talks_;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -92,8 +93,33 @@ struct PartialFile {
 /// Everything about one strategy: stages, ledger of the peak stage, parts of the step.
 [[nodiscard]] std::string explain_strategy(const Scenario& scenario, const PricedCandidate& candidate);
 
-/// Writes every candidate of the ranking as CSV (docs/cli.md), in ranked order; whole or not at all. The reason when it failed.
-[[nodiscard]] std::optional<Diagnostic> write_ranking_csv(const SearchReport& report, const std::string& path);
+/// Writes a ranking of any length as CSV (docs/cli.md) while it comes, best first: a few thousand candidates are in memory at a
+/// time. Nothing has a name on the disk before commit(). Missing folders are created by the first candidate, or by commit().
+class RankingCsv {
+ public:
+  struct Setup {
+    Scenario scenario;               ///< as the search priced it (search_scenario)
+    int jobs = 0;
+    std::vector<std::string> paths;  ///< each gets the whole ranking
+  };
+  explicit RankingCsv(Setup setup);
+  ~RankingCsv();
+  RankingCsv(const RankingCsv&) = delete;
+  RankingCsv& operator=(const RankingCsv&) = delete;
+
+  void add(const ParallelConfig& config);
+  /// Makes the files appear, whole. The reason for the first that failed; those before it are there.
+  [[nodiscard]] std::optional<Diagnostic> commit();
+
+ private:
+  struct Files;
+  void write_block();
+  Setup setup_;
+  std::unique_ptr<Files> files_;
+  std::vector<ParallelConfig> block_;
+  std::size_t written_ = 0;
+};
+
 /// Writes a text file, whole or not at all; missing folders are created. The reason when it failed.
 [[nodiscard]] std::optional<Diagnostic> write_text_file(const std::string& path, std::string_view text);
 

@@ -33,9 +33,13 @@ struct Shard {
 
 struct RankedCandidate;
 
+/// What runs the workers. `tbb` needs a build with ND_USE_TBB; without, `threads` does its work.
+enum class Backend : std::uint8_t { threads, tbb };
+
 /// Plain value type; check_search_options() says what is wrong with one.
 struct SearchOptions {
   int jobs = 0;              ///< workers; 0 = as many as the machine has cores. Never changes a result
+  std::optional<Backend> backend;  ///< what runs the workers; absent = what this build prefers. Never changes a result
   std::int64_t top = 20;     ///< candidates with all details
   bool keep_all = false;     ///< keep the whole ranking, not only `top`: implies exhaustive
   /// Price everything. Without, strategies that provably are not among the best `top` are counted as `pruned`, unpriced; the

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <span>
+#include <memory>
+#include <utility>
 
 #include "core/file.hpp"
 #include "nd/report.hpp"
@@ -43,19 +43,36 @@ std::string line(const PricedCandidate& candidate, std::size_t rank) {
 
 }  // namespace
 
-std::optional<Diagnostic> write_ranking_csv(const SearchReport& report, const std::string& path) {
-  core::AtomicFile file(path);
-  file.write(head());
-  const auto& ranking = report.result.ranking;
-  std::vector<ParallelConfig> block;
-  for (std::size_t begin = 0; begin < ranking.size(); begin += kBlock) {
-    const std::size_t end = std::min(ranking.size(), begin + kBlock);
-    block.clear();
-    for (std::size_t i = begin; i < end; ++i) block.push_back(ranking[i].config);
-    const auto priced = price_strategies(report.scenario, block, report.jobs);
-    for (std::size_t i = 0; i < priced.size(); ++i) file.write(line(priced[i], begin + i + 1));
+struct RankingCsv::Files {
+  std::vector<core::AtomicFile> all;
+};
+
+RankingCsv::RankingCsv(Setup setup) : setup_(std::move(setup)) { block_.reserve(kBlock); }
+
+RankingCsv::~RankingCsv() = default;
+
+void RankingCsv::add(const ParallelConfig& config) {
+  block_.push_back(config);
+  if (block_.size() == kBlock) write_block();
+}
+
+void RankingCsv::write_block() {
+  if (!files_) {
+    files_ = std::make_unique<Files>();
+    files_->all.reserve(setup_.paths.size());
+    for (const auto& path : setup_.paths) files_->all.emplace_back(path).write(head());
   }
-  return file.commit();
+  std::string text;
+  for (const auto& candidate : price_strategies(setup_.scenario, block_, setup_.jobs)) text += line(candidate, ++written_);
+  for (auto& file : files_->all) file.write(text);
+  block_.clear();
+}
+
+std::optional<Diagnostic> RankingCsv::commit() {
+  write_block();
+  for (auto& file : files_->all)
+    if (auto problem = file.commit()) return problem;
+  return {};
 }
 
 }  // namespace nd

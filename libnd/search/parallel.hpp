@@ -5,10 +5,10 @@
 #include <functional>
 #include <stop_token>
 
+#include "nd/search.hpp"
+
 namespace nd::search {
 
-/// What runs the loop. `tbb` needs a build with ND_USE_TBB.
-enum class Backend { threads, tbb };
 /// The one this build uses by default.
 [[nodiscard]] Backend default_backend();
 [[nodiscard]] bool has_backend(Backend backend);

@@ -66,7 +66,8 @@ GroupPricer& SpaceSearch::worker(std::size_t index) {
 }
 
 void SpaceSearch::for_groups(std::size_t count, const std::function<void(std::size_t, std::size_t)>& body) {
-  parallel_for_index(count, {.grain = kGrain, .jobs = options_.jobs, .stop = {}}, [&](const LoopChunk& chunk) {
+  const Backend backend = options_.backend && has_backend(*options_.backend) ? *options_.backend : default_backend();
+  parallel_for_index(count, {.grain = kGrain, .jobs = options_.jobs, .stop = {}, .backend = backend}, [&](const LoopChunk& chunk) {
     for (std::size_t i = chunk.begin; i < chunk.end && !halt_.now(); ++i) body(i, chunk.worker);
   });
 }

@@ -66,6 +66,13 @@ Outcome run(const char* program, const std::vector<std::string>& words, const Wh
 
 Outcome run_nd(const std::vector<std::string>& words) { return run(ND_TEST_RUN_ND, words, {}); }
 
+Outcome run_nd_and_kill(const std::vector<std::string>& words, int milliseconds) {
+  return run(ND_TEST_RUN_ND, words, [milliseconds](pid_t child, const std::string&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+    kill(child, SIGKILL);
+  });
+}
+
 Outcome run_nd_and_signal(const std::vector<std::string>& words, const std::string& text, int signal) {
   return run(ND_TEST_RUN_ND, words, [&](pid_t child, const std::string& err) {
     constexpr int kPatience = 1200;

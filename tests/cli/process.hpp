@@ -17,6 +17,8 @@ struct Outcome {
 Outcome run_nd(const std::vector<std::string>& words);
 /// The same; as soon as standard error holds the text, the program gets the signal.
 Outcome run_nd_and_signal(const std::vector<std::string>& words, const std::string& text, int signal);
+/// The same; the program is killed (SIGKILL) after this many milliseconds.
+Outcome run_nd_and_kill(const std::vector<std::string>& words, int milliseconds);
 /// A line of the command, split at spaces.
 Outcome run_nd(const std::string& line);
 /// Runs nd_validate with these words.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Searches in parts, objectives, limits, interruption.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <csignal>
 #include <nlohmann/json.hpp>
@@ -194,6 +195,30 @@ TEST_CASE("SIGINT ends a long search with what was found, which is said") {
   CHECK(outcome.status <= 1);
   CHECK_THAT(outcome.out, Contains("INCOMPLETE: stopped"));
   CHECK_THAT(outcome.err, Contains("stopping: what was found so far follows"));
+}
+
+TEST_CASE("However a search is killed, its ranking is there whole or not at all, and nothing else is") {
+  const std::vector<std::string> request{"-y", "llama-3.1-8b", "-d", "64", "-A", "A3", "-b", "128", "-t", "3", "-v", "0"};
+  const Folder folder("killed");
+  const auto to = [&request](const std::string& path) {
+    auto words = request;
+    words.insert(words.end(), {"--ranking_csv", path});
+    return words;
+  };
+  REQUIRE(run_nd(to(folder.path("whole.csv"))).status == 0);
+  const std::string whole = read_file(folder.path("whole.csv"));
+  CHECK(std::count(whole.begin(), whole.end(), '\n') > 1000);
+  int killed = 0;
+  for (const int milliseconds : {5, 20, 50, 100, 200, 300, 400, 600}) {
+    CAPTURE(milliseconds);
+    const Folder place("killed_at");
+    const auto outcome = run_nd_and_kill(to(place.path("r.csv")), milliseconds);
+    if (outcome.status == 128 + SIGKILL) ++killed;
+    else CHECK(outcome.status == 0);
+    if (place.files() > 0) CHECK(read_file(place.path("r.csv")) == whole);
+    CHECK(place.files() <= 1);
+  }
+  CHECK(killed > 0);
 }
 
 }  // namespace nd::testing

@@ -17,17 +17,21 @@
 namespace nd {
 namespace {
 
-constexpr int kRequests = 12;
+constexpr int kRequests = 12, kLargeRequests = 6;
+
+using Sizes = std::initializer_list<std::int64_t>;
+constexpr Sizes kSmall{1, 4, 6, 8, 12, 16}, kLarge{24, 64, 96, 128, 256, 512};
 
 /// A request of random size; half of them MoE, budgets from tight to ample.
-Scenario random_scenario(std::mt19937& random) {
+Scenario random_scenario(std::mt19937& random, Sizes devices = kSmall) {
   const auto pick = [&random](std::initializer_list<std::int64_t> values) {
     std::uniform_int_distribution<std::size_t> index(0, values.size() - 1);
     return *(values.begin() + index(random));
   };
   ResolvedModel model = pick({0, 1}) == 0 ? testing::llama_8b() : testing::small_moe();
-  Scenario out = testing::make_scenario(std::move(model), {.devices = pick({1, 4, 6, 8, 12, 16}),
-                                                           .global_batch = pick({16, 24, 48, 96}),
+  const std::int64_t ranks = pick(devices);
+  Scenario out = testing::make_scenario(std::move(model), {.devices = ranks,
+                                                           .global_batch = pick({16, 24, 48, 96}) * std::max<std::int64_t>(1, ranks / 16),
                                                            .seq_length = pick({512, 1024, 1536, 4096})});
   const bool small = out.model.has_experts();
   out.run.device_memory = Bytes{static_cast<double>(pick({1, 2, 4})) * (small ? 1.0 : 14.0) * kGiB};
@@ -132,6 +136,44 @@ TEST_CASE("The best of a bounded ranking are those of the whole one") {
     CHECK(all.stats.legal == top.stats.legal);
     CHECK(all.stats.enumerated == top.stats.enumerated);
   });
+}
+
+TEST_CASE("Up to 512 ranks: pruned is exhaustive, merged is whole, and neither workers nor backend change a byte") {
+  std::mt19937 random(512);
+  for (int i = 0; i < kLargeRequests; ++i) {
+    const Scenario scenario = random_scenario(random, kLarge);
+    INFO("request " << i << ": " << scenario.model.name << " on " << scenario.run.devices << ", batch " << scenario.run.global_batch_size);
+    const auto all = search_strategies(scenario, {}, options(2, true));
+    const auto best = search_strategies(scenario, {}, options(1, false));
+    REQUIRE(best.ranking.size() == std::min<std::size_t>(30, all.ranking.size()));
+    CHECK(std::equal(best.ranking.begin(), best.ranking.end(), all.ranking.begin(), same));
+    for (const auto backend : {Backend::threads, Backend::tbb}) {
+      for (const int jobs : {1, 2, 3, 8}) {
+        auto again = options(jobs, false);
+        again.backend = backend;
+        const auto result = search_strategies(scenario, {}, again);
+        CHECK(result.ranking == best.ranking);
+        CHECK(result.stats.pruned == best.stats.pruned);
+        CHECK(result.stats.rejected == best.stats.rejected);
+        CHECK(result.stats.example == best.stats.example);
+      }
+    }
+    std::vector<SearchPartial> parts;
+    for (const std::int64_t index : {1, 2, 0}) {
+      auto part = options(1, false);
+      part.shard = {index, 3};
+      parts.push_back(search_shard(scenario, {}, part));
+    }
+    const auto merged = merge_shards(scenario, {}, options(1, false), parts);
+    REQUIRE(merged);
+    CHECK(merged->ranking == best.ranking);
+    CHECK(merged->stats.rejected == best.stats.rejected);
+    for (const auto& candidate : best.candidates) {
+      const auto fresh = price_strategy(search_scenario(scenario, {}, {}), candidate.config);
+      CHECK(fresh.time.step.value == Approx(candidate.time.step.value).epsilon(1e-12));
+      CHECK(fresh.memory.peak().reserved.value == Approx(candidate.memory.peak().reserved.value).epsilon(1e-12));
+    }
+  }
 }
 
 TEST_CASE("What is pruned does not depend on the workers") {

@@ -84,7 +84,11 @@ TEST_CASE("The CSV has one line per candidate in ranked order") {
   const auto folder = std::filesystem::temp_directory_path() / "nd_search_report_test";
   std::filesystem::remove_all(folder);
   const auto path = folder / "deep" / "ranking.csv";
-  REQUIRE_FALSE(write_ranking_csv(report, path.string()));
+  RankingCsv csv({.scenario = report.scenario, .jobs = 1, .paths = {path.string(), (folder / "copy.csv").string()}});
+  for (const auto& candidate : report.result.ranking) csv.add(candidate.config);
+  CHECK_FALSE(std::filesystem::exists(path));
+  REQUIRE_FALSE(csv.commit());
+  CHECK(read(path) == read(folder / "copy.csv"));
   std::istringstream lines(read(path));
   std::string line;
   std::getline(lines, line);
