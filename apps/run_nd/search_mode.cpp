@@ -83,6 +83,7 @@ class SearchMode {
 
   Exit finish(nd::SearchResult result) {
     report_.result = std::move(result);
+    if (plotted_.size() > report_.result.ranking.size()) report_.result.ranking = plotted_;
     describe();
     if (const auto excluded = excluding_lists(); !excluded.empty()) return refuse(excluded);
     if (explain_.rank > static_cast<std::int64_t>(report_.result.candidates.size()) && !report_.result.candidates.empty())
@@ -127,7 +128,10 @@ class SearchMode {
     if (!ranking_paths().empty()) {
       // The ranking goes to its files as it comes; only what is asked for by other options stays in memory.
       options.keep_all = options_.all || wants_additional();
-      options.on_ranked = [this](const nd::RankedCandidate& candidate) { ranking_csv().add(candidate.config); };
+      options.on_ranked = [this](const nd::RankedCandidate& candidate) {
+        ranking_csv().add(candidate.config);
+        if (plotted_.size() < nd::kPlottedStrategies) plotted_.push_back(candidate);
+      };
     }
     return factors_.identity() ? nd::search_strategies(prepared_.scenario, prepared_.space, options)
                                : nd::calibrated_search(prepared_.scenario, prepared_.space, options, factors_);
@@ -385,6 +389,7 @@ class SearchMode {
   nd::PriceFactors factors_;  ///< of -c
   nd::SearchReport report_;
   std::unique_ptr<nd::RankingCsv> ranking_csv_;
+  std::vector<nd::RankedCandidate> plotted_;  ///< the best of a ranking that goes to its files
   std::vector<std::string> files_;
   bool talks_;
 };

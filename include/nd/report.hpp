@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -25,6 +26,9 @@ struct RequestField {
   std::variant<std::int64_t, double, bool, std::string> value;
   Origin origin;
 };
+
+/// Strategies of the ranking that the page plots at most.
+inline constexpr std::size_t kPlottedStrategies = 3000;
 
 /// A finished search with all that its reports show. The scenario is the one the search priced (search_scenario).
 struct SearchReport {

@@ -109,10 +109,9 @@ std::string baseline_section(const SearchReport& report) {
 
 /// Step time against memory of what is known of the ranking.
 std::string trade_section(const SearchReport& report, const PricedCandidate& chosen) {
-  constexpr std::size_t kMostPoints = 3000;
   report::Scatter plot{.title = "step time against memory", .x = "memory per device, GiB", .y = "step, s", .points = {}, .limit = to_gib(report.result.budget)};
   const auto& ranking = report.result.ranking;
-  for (std::size_t i = 0; i < std::min(ranking.size(), kMostPoints); ++i)
+  for (std::size_t i = 0; i < std::min(ranking.size(), kPlottedStrategies); ++i)
     plot.points.push_back({.x = to_gib(ranking[i].peak), .y = ranking[i].step.value, .label = fmt::format("rank {}: {}", i + 1, report::short_strategy(ranking[i].config)),
                            .marked = ranking[i].config == chosen.config});
   if (plot.points.size() < 3) return {};
