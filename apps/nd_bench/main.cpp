@@ -14,10 +14,16 @@ Exit refuse(Exit status, const std::vector<nd::Diagnostic>& problems) {
 namespace {
 
 int run(int count, char** words) {
-  CLI::App app("nd_bench: what measured runs say");
+  CLI::App app("nd_bench: runs candidates and says what was measured");
   app.set_version_flag("--version", std::string("nd_bench ") + nd::kVersion);
   app.require_subcommand(1);
-  const auto classify = add_classify(app);
+  std::vector<std::pair<std::string, std::function<Exit()>>> commands;
+  commands.emplace_back("plan", add_plan(app));
+  commands.emplace_back("run", add_run(app));
+  commands.emplace_back("resume", add_resume(app));
+  commands.emplace_back("gather", add_gather(app));
+  commands.emplace_back("compare", add_compare(app));
+  commands.emplace_back("classify", add_classify(app));
   try {
     app.parse(count, words);
   } catch (const CLI::Success& success) {
@@ -26,7 +32,9 @@ int run(int count, char** words) {
     std::fprintf(stderr, "error: command line: %s\n", error.what());
     return static_cast<int>(Exit::usage);
   }
-  return static_cast<int>(classify());
+  for (const auto& [name, command] : commands)
+    if (app.got_subcommand(name)) return static_cast<int>(command());
+  return static_cast<int>(Exit::usage);
 }
 
 }  // namespace

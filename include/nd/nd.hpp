@@ -2,7 +2,9 @@
 #pragma once
 
 // Everything a user of the library needs.
+#include "nd/bench.hpp"
 #include "nd/calibration.hpp"
+#include "nd/campaign.hpp"
 #include "nd/classify.hpp"
 #include "nd/compare.hpp"
 #include "nd/data_store.hpp"

@@ -36,6 +36,7 @@ const std::map<std::string, Names> kMayInclude{
      {"core", "model", "device", "run", "ops", "layout", "memory", "perf", "calibration", "space", "plan", "search", "study", "formats"}},
     {"measured", {"core", "model", "device", "run", "ops", "layout", "memory", "perf", "calibration", "space", "plan", "search", "study", "formats", "report"}},
     {"verify", {"core", "model", "device", "run", "ops", "layout", "memory", "perf", "calibration", "space", "plan", "search", "study", "formats", "report"}},
+    {"harness", {"core", "model", "device", "run", "ops", "layout", "memory", "perf", "calibration", "space", "plan", "search", "formats"}},
     {"traces", {"core", "model", "device", "run", "ops", "layout", "perf", "calibration", "space", "formats"}},
 };
 
@@ -45,7 +46,7 @@ const std::map<std::string, std::string> kPublicHeader{
     {"device", "device"},     {"parallel_config", "run"},  {"run_spec", "run"},      {"framework_profile", "run"}, {"ops", "ops"},
     {"scenario", "layout"},   {"schedule", "layout"},     {"memory", "memory"},        {"perf", "perf"},         {"calibration", "calibration"},
     {"search_space", "space"}, {"search", "search"},       {"study", "study"},       {"data_store", "formats"}, {"formats", "formats"},   {"resolved", "formats"}, {"report", "report"},
-    {"validation", "report"}, {"fit", "report"}, {"ratios", "calibration"}, {"fingerprint", "measured"}, {"compare", "measured"}, {"verify", "verify"}, {"classify", "traces"}, {"nd", "traces"},
+    {"validation", "report"}, {"fit", "report"}, {"ratios", "calibration"}, {"fingerprint", "measured"}, {"compare", "measured"}, {"verify", "verify"}, {"classify", "traces"}, {"campaign", "harness"}, {"bench", "harness"}, {"nd", "harness"},
 };
 
 /// Third-party headers and the modules whose .cpp files may use them.
@@ -54,11 +55,11 @@ const std::vector<std::pair<std::string, Names>> kThirdParty{
     {"Eigen/", {"calibration"}},
     {"unsupported/Eigen/", {"calibration"}},
     {"yaml-cpp/", {"formats"}},
-    {"nlohmann/", {"formats", "report", "measured", "verify", "traces"}},
+    {"nlohmann/", {"formats", "report", "measured", "verify", "traces", "harness"}},
     {"toml++/", {"formats"}},
     {"csv.h", {"formats"}},
     {"zlib.h", {"traces"}},
-    {"sqlite3.h", {"traces"}},
+    {"sqlite3.h", {"traces", "harness"}},
     {"tbb/", {"search"}},
     {"oneapi/tbb", {"search"}},
 };
