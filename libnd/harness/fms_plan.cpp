@@ -46,6 +46,7 @@ struct Scenario {
   bool states_frameworks = false;
   Settings settings;  ///< of the scenario alone
   SourceRef where;
+  std::vector<Diagnostic> problems;  ///< that matter when the scenario is chosen
 };
 
 /// One column of the product.
@@ -170,6 +171,7 @@ class FmsPlanner {
     const bool named = std::find(only.begin(), only.end(), scenario.name) != only.end();
     if (!only.empty() && !named) return;
     if (slow && !named) return note(scenario.where, "scenario " + scenario.name + " is slow and runs only when it is named");
+    problems_.insert(problems_.end(), scenario.problems.begin(), scenario.problems.end());
     scenarios_.push_back(std::move(scenario));
   }
 
@@ -204,7 +206,7 @@ class FmsPlanner {
       else if (!frameworks_.empty() && frameworks_.count(item.text) == 0) {
         Words known;
         for (const auto& [name, path] : frameworks_) known.push_back(name);
-        problem(Errc::out_of_range, item.where, "there is no framework configuration '" + item.text + "'", core::name_hint(item.text, known));
+        out.problems.push_back(make_diagnostic(Errc::out_of_range, item.where, "there is no framework configuration '" + item.text + "'", core::name_hint(item.text, known)));
       } else out.frameworks.push_back(item.text);
     };
     if (!list.is_sequence()) one(list);

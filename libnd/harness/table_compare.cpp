@@ -105,9 +105,10 @@ Result<TableComparison> compare_tables(const std::string& reference, const std::
     }
     if (!differs) continue;
     for (const auto& [column, value] : old_row) {
-      const auto now = new_row.find(column);
+      const std::string& name = column;  // bindings cannot be captured
+      const auto now = new_row.find(name);
       const bool number = core::parse_real(value).has_value() && value.find('.') != std::string::npos;  // measured, not set
-      if (now != new_row.end() && now->second != value && !number && std::none_of(metrics.begin(), metrics.end(), [&](const auto& one) { return one.column == column; }))
+      if (now != new_row.end() && now->second != value && !number && std::none_of(metrics.begin(), metrics.end(), [&](const auto& one) { return one.column == name; }))
         out.differing_arguments.push_back(key + ": " + column + " " + value + " -> " + now->second);
     }
   }

@@ -130,17 +130,17 @@ TEST_CASE("command line above scenario above defaults, without repeated runs", "
 
 TEST_CASE("names that are none are refused, all at once", "[fms]") {
   Files files("scenarios:\n  - name: a\n    framework_config: [foka]\n    argumnets: {}\n    arguments: {model_name_or_path: m}\n");
-  files.request.only = {"b"};
   const auto text = files.refused();
   CHECK(text.find("there is no framework configuration 'foka' (did you mean 'foak'?)") != std::string::npos);
   CHECK(text.find("argumnets") != std::string::npos);
-  CHECK(text.find("there is no scenario 'b'") != std::string::npos);
+  files.request.only = {"b"};
+  CHECK(files.refused().find("there is no scenario 'b'") != std::string::npos);
 }
 
 TEST_CASE("one model name is one model, two dashes are no option, slow runs only when named", "[fms]") {
   Files files(
       "scenarios:\n  - name: a\n    framework_config:\n      -\n      - foak\n    arguments: {model_name_or_path: org/a--b}\n"
-      "  - name: s\n    slow: True\n    arguments: {model_name_or_path: m}\n");
+      "  - name: s\n    slow: True\n    framework_config: [of a later version]\n    arguments: {model_name_or_path: m}\n");
   files.request.num_gpus = {1};
   files.request.effective_batch_size = {4};
   auto plan = files.plan();
@@ -149,8 +149,11 @@ TEST_CASE("one model name is one model, two dashes are no option, slow runs only
   CHECK(plan.runs[0].environment.empty());
   CHECK(fact(plan.runs[0], "framework_config") == "none");
   files.request.only = {"s"};
+  CHECK(files.refused().find("there is no framework configuration 'of a later version'") != std::string::npos);
+  files.request.framework_configs = {{"of a later version", "later.yaml"}};
   plan = files.plan();
-  CHECK(plan.runs.size() == 1);
+  REQUIRE(plan.runs.size() == 1);
+  CHECK(plan.runs[0].environment[0].second == "later.yaml");
 }
 
 TEST_CASE("an identity stays when the file around the run changes", "[fms]") {

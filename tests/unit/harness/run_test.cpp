@@ -114,8 +114,8 @@ TEST_CASE("failures have their class and the next run still runs", "[run]") {
 
 TEST_CASE("limits end hanging runs, and grandchildren that detached themselves with them", "[run]") {
   Scripts scripts({"trap '' TERM\nsetsid sh -c 'echo $$ > \"$0\"; exec sleep 300' $0.pid &\nsleep 300\n", "while :; do echo busy; sleep 0.1; done\n"});
-  scripts.campaign.limits.stall_s = 1;
-  scripts.campaign.limits.total_s = 3;
+  scripts.campaign.limits.stall_s = 3;
+  scripts.campaign.limits.total_s = 5;
   const auto results = scripts.run();
   CHECK(results[0].status == RunStatus::hang);
   CHECK(results[1].status == RunStatus::timeout);
@@ -175,7 +175,7 @@ TEST_CASE("a stopped campaign goes on where it was", "[run]") {
   REQUIRE(outcome->results.size() == 1);
   CHECK(outcome->results[0].status == RunStatus::cancelled);
   scripts.options.stop = nullptr;
-  scripts.campaign.limits.total_s = 1;
+  scripts.campaign.limits.total_s = 3;
   outcome = nd::run_campaign(scripts.campaign, scripts.options, kData);
   REQUIRE(outcome.has_value());
   CHECK(outcome->results[0].status == RunStatus::timeout);
