@@ -300,12 +300,14 @@ class Preparation {
       for (const auto& info : nd::dimension_list())
         if (!request_.search_config || varies(info)) searched.push_back(info.id);
     }
+    if (options_.manual_balance) keep_balance(searched);
     out_.searched = searched;
     out_.space = nd::pin_dimensions(stated_, out_.scenario.run.strategy, searched);
     lay_candidates(searched);
     refuse_double_settings();
     for (const auto& text : options_.settings) set(text, "--set");
-    if (!options_.recompute.empty()) set_recompute();
+    if (options_.auto_recompute) set_layer_modes();
+    else if (!options_.recompute.empty()) set_recompute();
     if (!options_.schedules.empty()) set_schedules();
     if (!problems_.empty()) return;
     for (auto& problem : nd::check_space(out_.scenario, out_.space)) {
@@ -374,6 +376,40 @@ class Preparation {
       if (*dimension == nd::Dimension::schedule && !options_.schedules.empty())
         problems_.push_back(usage_error("--schedule", "--set " + text + " says it as well", "give one of them"));
     }
+  }
+
+  /// -ar: one candidate per pipeline and sharding, each layer in one of the modes of --recompute.
+  void set_layer_modes() {
+    auto& allowed = out_.scenario.run.layer_modes;
+    const bool automatic = std::find(options_.recompute.begin(), options_.recompute.end(), "auto") != options_.recompute.end();
+    if (automatic && options_.recompute.size() > 1) problems_.push_back(usage_error("--recompute", "auto stands alone", "auto = off, selective, full"));
+    if (!options_.recompute.empty() && !automatic) {
+      allowed.fill(false);
+      for (const auto& name : options_.recompute) {
+        const auto mode = nd::parse_value(nd::Dimension::recompute, name, option_place("--recompute"));
+        if (!mode) append(problems_, mode.error().diagnostics);
+        else if (*mode >= static_cast<std::int64_t>(nd::kLayerModes))
+          problems_.push_back(usage_error("--recompute", "'" + name + "' is no mode of one layer", "off, selective, full or auto"));
+        else allowed[static_cast<std::size_t>(*mode)] = true;
+      }
+    }
+    for (const auto& text : options_.settings)
+      if (const auto dimension = nd::parse_dimension(text.substr(0, text.find_first_of("=<>!")), {}); dimension && *dimension == nd::Dimension::recompute)
+        problems_.push_back(usage_error("-ar", "--set " + text + " says it as well", "--recompute names the modes that layers choose from"));
+    set("recompute=" + std::string(nd::to_text(nd::Recompute::per_layer)), "-ar");
+  }
+
+  /// -mppb: what the input says about stages and recompute stays.
+  void keep_balance(std::vector<nd::Dimension>& searched) {
+    const auto kept = [](nd::Dimension dimension) {
+      return dimension == nd::Dimension::pp || dimension == nd::Dimension::vpp || dimension == nd::Dimension::schedule || dimension == nd::Dimension::recompute;
+    };
+    if (!stated_.pp) problems_.push_back(usage_error("-mppb", "the input states no pipeline to keep", "leave out -mppb, or name an input with degrees"));
+    if (options_.dimensions)
+      for (const auto dimension : searched)
+        if (kept(dimension))
+          problems_.push_back(usage_error("-mppb", "keeps " + std::string(nd::dimension_info(dimension).acronym) + ", which -l varies", "take it off the -l list"));
+    std::erase_if(searched, kept);
   }
 
   void set_recompute() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@ namespace nd {
 
 /// The moment at which a stage holds most.
 enum class Instant { loss, backward, end_of_backward, optimizer_step, mask };
+inline constexpr std::size_t kInstants = 5;
 enum class Fit { yes, tight, no };
 
 /// Bytes of one stage, per device, at its peak instant. Parts sum to `allocated`.

@@ -19,6 +19,7 @@
 #include "nd/output_check.hpp"
 #include "nd/parallel_config.hpp"
 #include "nd/perf.hpp"
+#include "nd/plan.hpp"
 #include "nd/ratios.hpp"
 #include "nd/report.hpp"
 #include "nd/resolved.hpp"

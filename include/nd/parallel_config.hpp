@@ -2,13 +2,16 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
 namespace nd {
 
 /// What is dropped in the forward pass and made again in the backward pass.
-enum class Recompute : std::uint8_t { off, selective, full };
+/// per_layer: every layer has one of the others, as nd/plan.hpp chooses. Append-only.
+enum class Recompute : std::uint8_t { off, selective, full, per_layer };
+inline constexpr std::size_t kLayerModes = 3;  ///< what one layer can do: all but per_layer
 /// What the data-parallel group shards: nothing, optimizer states, + gradients, + parameters.
 enum class ZeroLevel : std::uint8_t { none, optimizer, gradients, parameters };
 /// Pipeline schedule; libnd/layout/schedules/table.cpp has a row for each. Append-only.

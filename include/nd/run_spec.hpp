@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -80,6 +81,7 @@ struct ResolvedRun {
   std::vector<std::vector<std::int64_t>> layers_per_chunk;  ///< empty = the framework's own split
   LayerSplit layer_split = LayerSplit::even;                ///< how the framework splits
   std::vector<std::int64_t> full_recompute_layers, selective_recompute_layers;
+  std::array<bool, kLayerModes> layer_modes{true, true, true};  ///< by Recompute: what a layer may do under Recompute::per_layer
   double capacity_factor = 1.0;   ///< expert tokens computed / mean load, padding included
   double expert_imbalance = 1.0;  ///< busiest rank / mean, where no `expert_load` is known
   std::vector<double> expert_load;   ///< share of each expert, sum 1; empty = not stated

@@ -14,6 +14,7 @@
 #include "nd/memory.hpp"
 #include "nd/parallel_config.hpp"
 #include "nd/perf.hpp"
+#include "nd/plan.hpp"
 #include "nd/scenario.hpp"
 #include "nd/search_space.hpp"
 
@@ -82,6 +83,7 @@ struct PricedCandidate {
   double flops_per_second = 0;    ///< model FLOP/s per device: no recompute, causal attention counted as half the square
   std::optional<double> mfu;      ///< flops_per_second / dense peak of the compute type; absent when the device states none
   std::vector<std::vector<std::int64_t>> layers;  ///< [stage][chunk] body layers
+  std::optional<LayerPlan> plan;      ///< of Recompute::per_layer
 };
 
 /// A legal strategy that does not fit. `change` is looked for among: more recompute, sharding, smaller micro-batches, more

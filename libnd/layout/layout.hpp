@@ -9,6 +9,12 @@
 
 namespace nd::layout {
 
+/// Of the layers of one kind, those that are recomputed; the rest keep everything.
+struct KindModes {
+  std::int64_t selective = 0, full = 0;
+  friend bool operator==(const KindModes&, const KindModes&) = default;
+};
+
 /// What one chunk of one stage holds.
 struct Chunk {
   std::vector<std::int64_t> layers_by_kind;  ///< body layers, by kind index of the model
@@ -16,6 +22,8 @@ struct Chunk {
   std::int64_t mtp_blocks = 0;
   /// Of the body layers, those recomputed; the rest keep everything.
   std::int64_t full_recompute = 0, selective_recompute = 0;
+  /// A plan: the same kind by kind, then those of the MTP blocks. Empty: spread evenly over the kinds, MTP blocks as all layers.
+  std::vector<KindModes> modes;
   [[nodiscard]] std::int64_t layers() const;
   friend bool operator==(const Chunk&, const Chunk&) = default;
 };

@@ -53,7 +53,7 @@ class LineWriter {
     Kept kept{};
     for (std::size_t c = 0; c < in_.chunks.size(); ++c) {
       const auto layers = static_cast<double>(in_.chunks[c].layers_by_kind[kind]);
-      const RecomputeShares shares = recompute_shares(in_.chunks[c]);
+      const RecomputeShares shares = recompute_shares(in_.chunks[c], kind);
       count += layers;
       const double times = layers * price_.counts[c];
       kept[0] += times * shares.off;
@@ -75,8 +75,11 @@ class LineWriter {
     states(ledger, static_cast<double>(blocks), LedgerRole::layer);
     Kept kept{};
     for (std::size_t c = 0; c < in_.chunks.size(); ++c) {
-      const Recompute mode = mtp_recompute(in_.chunks[c], in_.config.recompute);
-      kept[static_cast<std::size_t>(mode)] += static_cast<double>(in_.chunks[c].mtp_blocks) * price_.counts[c];
+      const RecomputeShares shares = mtp_shares(in_.chunks[c], in_.config.recompute);
+      const double times = static_cast<double>(in_.chunks[c].mtp_blocks) * price_.counts[c];
+      kept[0] += times * shares.off;
+      kept[1] += times * shares.selective;
+      kept[2] += times * shares.full;
     }
     activations(ledger, kept);
   }

@@ -4,19 +4,7 @@
 #include <array>
 #include <cstddef>
 
-#include "memory/memory_model.hpp"
-
 namespace nd {
-
-MemoryBreakdown estimate_memory(const Scenario& scenario, const ParallelConfig& config, ReadingTime reading) {
-  MemoryBreakdown out;
-  memory::MemoryModel(scenario).estimate(config, out, reading);
-  return out;
-}
-
-std::vector<MemoryLine> memory_ledger(const Scenario& scenario, const ParallelConfig& config, int stage) {
-  return memory::MemoryModel(scenario).ledger(config, stage);
-}
 
 const char* to_text(Instant instant) {
   constexpr std::array<const char*, 5> kText{"loss", "backward", "end_of_backward", "optimizer_step", "mask"};

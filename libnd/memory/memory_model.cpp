@@ -103,7 +103,7 @@ void MemoryModel::move_to(const ParallelConfig& config) {
   now_.kept.resize(leading.size());
   for (std::size_t i = 0; i < leading.size(); ++i) {
     now_.elements[i] = stage_content(scenario_.model, *now_.shape, now_.pipeline->layout->stages[leading[i].stage]).elements;
-    now_.kept[i] = kept_bound(leading[i].kept, *now_.shape);
+    now_.kept[i] = config.recompute == Recompute::per_layer ? lightest_bound(leading[i].kept, *now_.shape) : kept_bound(leading[i].kept, *now_.shape);
   }
 }
 
@@ -135,9 +135,17 @@ PeakMemory MemoryModel::peak(const ParallelConfig& config) {
   return out;
 }
 
+MemoryModel::Parts MemoryModel::parts(const ParallelConfig& config) {
+  move_to(config);
+  return {*now_.pipeline->layout, *now_.shape, sharding(config).rates, now_.reserve, *now_.pipeline->fronts};
+}
+
 void MemoryModel::estimate(const ParallelConfig& config, MemoryBreakdown& out, ReadingTime reading) {
+  estimate(config, stage_layout(config), out, reading);
+}
+
+void MemoryModel::estimate(const ParallelConfig& config, const layout::StageLayout& layout, MemoryBreakdown& out, ReadingTime reading) {
   const ShapeSummary& shape = shape_summary(config);
-  const layout::StageLayout& layout = stage_layout(config);
   const std::vector<KeptFront>& kept = fronts(config);
   const StateRates rates = state_rates(scenario_, config);
   const ReserveRule reserve = reserve_rule(scenario_, config);
@@ -157,9 +165,9 @@ void MemoryModel::estimate(const ParallelConfig& config, MemoryBreakdown& out, R
   for (const StageMemory& stage : out.stages) out.fit = std::max(out.fit, judge_fit(stage, budget_, scenario_.profile.memory.model_error));
 }
 
-std::vector<MemoryLine> MemoryModel::ledger(const ParallelConfig& config, int stage) {
+std::vector<MemoryLine> MemoryModel::ledger(const ParallelConfig& config, const layout::StageLayout& layout, int stage) {
   const ShapeSummary& shape = shape_summary(config);
-  const auto& chunks = stage_layout(config).stages.at(static_cast<std::size_t>(stage));
+  const auto& chunks = layout.stages.at(static_cast<std::size_t>(stage));
   const StateRates rates = state_rates(scenario_, config);
   const ReserveRule reserve = reserve_rule(scenario_, config);
   const StageInput input{scenario_, config, shape, rates, reserve, chunks, fronts(config)[static_cast<std::size_t>(stage)], stage};

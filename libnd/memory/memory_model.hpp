@@ -30,13 +30,28 @@ class MemoryModel {
 
   /// Memory of every stage into `out`, whose storage is reused. Precondition: the strategy is legal for the scenario.
   void estimate(const ParallelConfig& config, MemoryBreakdown& out, ReadingTime reading = ReadingTime::steady);
+  /// The same with the layers, and what they recompute, as `layout` has them: scheduled_layout() with other modes.
+  void estimate(const ParallelConfig& config, const layout::StageLayout& layout, MemoryBreakdown& out, ReadingTime reading = ReadingTime::steady);
+  /// What the price of each stage is made of. Valid until the next call with another strategy.
+  struct Parts {
+    const layout::StageLayout& layout;
+    const ShapeSummary& shape;
+    const StateRates& rates;
+    const ReserveRule& reserve;
+    const std::vector<KeptFront>& fronts;  ///< by stage
+    [[nodiscard]] StageInput stage(const Scenario& scenario, const ParallelConfig& config, std::span<const layout::Chunk> chunks, std::size_t s) const {
+      return {scenario, config, shape, rates, reserve, chunks, fronts[s], static_cast<int>(s)};
+    }
+  };
+  [[nodiscard]] Parts parts(const ParallelConfig& config);
   /// Peak and fit as estimate() finds them. Looks only at stages that no other one covers (same content, no fewer kept).
   [[nodiscard]] PeakMemory peak(const ParallelConfig& config);
   /// What that peak cannot be below: states and kept layers. docs/cost_model_memory.md#memory-bound
   [[nodiscard]] Bytes lower_bound(const ParallelConfig& config);
   [[nodiscard]] Bytes budget() const { return budget_; }
   /// Lines of one stage at its peak instant; they sum to `allocated`.
-  [[nodiscard]] std::vector<MemoryLine> ledger(const ParallelConfig& config, int stage);
+  [[nodiscard]] std::vector<MemoryLine> ledger(const ParallelConfig& config, int stage) { return ledger(config, stage_layout(config), stage); }
+  [[nodiscard]] std::vector<MemoryLine> ledger(const ParallelConfig& config, const layout::StageLayout& layout, int stage);
 
   /// Valid until the next call with another strategy.
   [[nodiscard]] const ShapeSummary& shape_summary(const ParallelConfig& config);

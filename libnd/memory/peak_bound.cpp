@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/peak_bound.hpp"
 
+#include <algorithm>
+
 #include "memory/stage_content.hpp"
 
 namespace nd::memory {
@@ -13,8 +15,8 @@ KeptLayers kept_layers(std::span<const layout::Chunk> chunks, const KeptFront& f
   KeptLayers out;
   out.by_kind.resize(chunks.front().layers_by_kind.size());
   for (std::size_t c = 0; c < chunks.size(); ++c) {
-    const RecomputeShares shares = recompute_shares(chunks[c]);
     for (std::size_t k = 0; k < out.by_kind.size(); ++k) {
+      const RecomputeShares shares = recompute_shares(chunks[c], k);
       const double kept = counts[c] * static_cast<double>(chunks[c].layers_by_kind[k]);
       out.by_kind[k][0] += kept * shares.off;
       out.by_kind[k][1] += kept * shares.selective;
@@ -44,6 +46,15 @@ double kept_bound(const KeptLayers& kept, const ShapeSummary& shape) {
   double bytes = 0;
   for (std::size_t k = 0; k < kept.by_kind.size(); ++k)
     for (std::size_t mode = 0; mode < 3; ++mode) bytes += kept.by_kind[k][mode] * shape.kinds[k].saved[mode];
+  return bytes;
+}
+
+double lightest_bound(const KeptLayers& kept, const ShapeSummary& shape) {
+  double bytes = 0;
+  for (std::size_t k = 0; k < kept.by_kind.size(); ++k) {
+    const auto& saved = shape.kinds[k].saved;
+    for (const double times : kept.by_kind[k]) bytes += times * *std::min_element(saved.begin(), saved.end());
+  }
   return bytes;
 }
 

@@ -33,5 +33,7 @@ struct StaticRates {
 [[nodiscard]] double stage_bound(const ReserveRule& reserve, double static_bytes, double kept_bytes);
 [[nodiscard]] double static_bound(const ElementCount& elements, const StaticRates& rates);
 [[nodiscard]] double kept_bound(const KeptLayers& kept, const ShapeSummary& shape);
+/// The same for layers that may each have any mode.
+[[nodiscard]] double lightest_bound(const KeptLayers& kept, const ShapeSummary& shape);
 
 }  // namespace nd::memory

@@ -35,6 +35,14 @@ class ContentBuilder {
   StageContent& content_;
 };
 
+RecomputeShares shares(const layout::KindModes& modes, std::int64_t count) {
+  if (count <= 0) return {};
+  const auto all = static_cast<double>(count);
+  const double full = static_cast<double>(modes.full) / all;
+  const double selective = static_cast<double>(modes.selective) / all;
+  return {.off = 1 - full - selective, .selective = selective, .full = full};
+}
+
 }  // namespace
 
 const LedgerSummary& head_summary(const ResolvedModel& model, const ShapeSummary& shape, bool has_embedding) {
@@ -77,20 +85,20 @@ StageContent stage_content(const ResolvedModel& model, const ShapeSummary& shape
   return content;
 }
 
-RecomputeShares recompute_shares(const layout::Chunk& chunk) {
-  const auto layers = static_cast<double>(chunk.layers());
-  if (layers <= 0) return {};
-  const double full = static_cast<double>(chunk.full_recompute) / layers;
-  const double selective = static_cast<double>(chunk.selective_recompute) / layers;
-  return {.off = 1 - full - selective, .selective = selective, .full = full};
+RecomputeShares recompute_shares(const layout::Chunk& chunk, std::size_t kind) {
+  const bool planned = !chunk.modes.empty();
+  const std::int64_t layers = planned ? chunk.layers_by_kind[kind] : chunk.layers();
+  return shares(planned ? chunk.modes[kind] : layout::KindModes{chunk.selective_recompute, chunk.full_recompute}, layers);
 }
 
-Recompute mtp_recompute(const layout::Chunk& chunk, Recompute otherwise) {
+RecomputeShares mtp_shares(const layout::Chunk& chunk, Recompute otherwise) {
+  if (!chunk.modes.empty()) return shares(chunk.modes.back(), chunk.mtp_blocks);
   const std::int64_t layers = chunk.layers();
-  if (layers == 0) return otherwise;
-  if (chunk.full_recompute == layers) return Recompute::full;
-  if (chunk.selective_recompute == layers) return Recompute::selective;
-  return Recompute::off;
+  const Recompute mode = layers == 0                          ? otherwise
+                         : chunk.full_recompute == layers      ? Recompute::full
+                         : chunk.selective_recompute == layers ? Recompute::selective
+                                                               : Recompute::off;
+  return shares({mode == Recompute::selective ? 1 : 0, mode == Recompute::full ? 1 : 0}, 1);
 }
 
 }  // namespace nd::memory

@@ -32,10 +32,13 @@ struct StageContent {
 /// Shares of a chunk's layers under each Recompute mode.
 struct RecomputeShares {
   double off = 1, selective = 0, full = 0;
-  [[nodiscard]] double mix(const std::array<double, 3>& bytes) const { return off * bytes[0] + selective * bytes[1] + full * bytes[2]; }
+  [[nodiscard]] double mix(const std::array<double, kLayerModes>& bytes) const { return off * bytes[0] + selective * bytes[1] + full * bytes[2]; }
+  /// The mode that recomputes most.
+  [[nodiscard]] Recompute heaviest() const { return full > 0 ? Recompute::full : selective > 0 ? Recompute::selective : Recompute::off; }
 };
-[[nodiscard]] RecomputeShares recompute_shares(const layout::Chunk& chunk);
-/// Mode of the MTP blocks of a chunk: that of its layers where all have one, `otherwise` on a chunk without layers, else off.
-[[nodiscard]] Recompute mtp_recompute(const layout::Chunk& chunk, Recompute otherwise);
+/// Of the layers of one kind.
+[[nodiscard]] RecomputeShares recompute_shares(const layout::Chunk& chunk, std::size_t kind);
+/// Of the MTP blocks: as planned; else the mode of the chunk's layers where all have one, `otherwise` on a chunk without layers, else off.
+[[nodiscard]] RecomputeShares mtp_shares(const layout::Chunk& chunk, Recompute otherwise);
 
 }  // namespace nd::memory

@@ -39,6 +39,7 @@ class StagePricer {
   void price() {
     out_.memory = StageMemory{};
     out_.memory.stage = in_.stage;
+    out_.held.fill(0);
     out_.trained_elements = 0;
     states();
     static_items();
@@ -137,12 +138,11 @@ class StagePricer {
 
   /// Bytes one micro-batch leaves in a chunk. docs/cost_model_memory.md#memory-activations.
   [[nodiscard]] double chunk_bytes(const layout::Chunk& chunk) const {
-    const RecomputeShares shares = recompute_shares(chunk);
     double bytes = 0;
     for (std::size_t k = 0; k < chunk.layers_by_kind.size(); ++k)
-      bytes += static_cast<double>(chunk.layers_by_kind[k]) * shares.mix(in_.shape.kinds[k].saved);
+      bytes += static_cast<double>(chunk.layers_by_kind[k]) * recompute_shares(chunk, k).mix(in_.shape.kinds[k].saved);
     const auto mtp = static_cast<double>(chunk.mtp_blocks);
-    if (mtp > 0) bytes += mtp * in_.shape.mtp.saved[index(mtp_recompute(chunk, in_.config.recompute))];
+    if (mtp > 0) bytes += mtp * mtp_shares(chunk, in_.config.recompute).mix(in_.shape.mtp.saved);
     if (chunk.embedding) bytes += in_.shape.embedding.saved[index(Recompute::off)];
     if (chunk.head) bytes += (1.0 + mtp) * head().saved[index(Recompute::off)];
     return bytes;
@@ -241,35 +241,19 @@ class StagePricer {
       for (std::size_t k = 0; k < chunk.layers_by_kind.size(); ++k) {
         if (chunk.layers_by_kind[k] == 0) continue;
         const LedgerSummary& ledger = in_.shape.kinds[k];
-        const Recompute mode = chunk.full_recompute > 0        ? Recompute::full
-                               : chunk.selective_recompute > 0 ? Recompute::selective
-                                                               : Recompute::off;
-        offer(ledger, recomputed_bytes(ledger, mode));
+        offer(ledger, recomputed_bytes(memory_, ledger, recompute_shares(chunk, k).heaviest()));
       }
-      if (chunk.mtp_blocks > 0) offer(in_.shape.mtp, recomputed_bytes(in_.shape.mtp, mtp_recompute(chunk, in_.config.recompute)));
+      if (chunk.mtp_blocks > 0)
+        offer(in_.shape.mtp, recomputed_bytes(memory_, in_.shape.mtp, mtp_shares(chunk, in_.config.recompute).heaviest()));
     }
     if (!memory_.flash_attention) items[Item::attention_mask] = kMaskBytes * in_.shape.square_bytes / in_.config.cp;
-  }
-
-  /// full: the complete ledger beside the kept input; selective: what the mode dropped.
-  [[nodiscard]] double recomputed_bytes(const LedgerSummary& ledger, Recompute mode) const {
-    if (memory_.working_set_covers_recompute) return 0;
-    switch (mode) {
-      case Recompute::off:
-        return 0;
-      case Recompute::selective:
-        return std::max(0.0, ledger.saved[index(Recompute::off)] - ledger.saved[index(Recompute::selective)]);
-      case Recompute::full:
-        return ledger.saved[index(Recompute::off)];
-    }
-    return 0;
   }
 
   [[nodiscard]] double first_layer_kept() const {
     const layout::Chunk& chunk = in_.chunks.front();
     double bytes = chunk.embedding ? in_.shape.embedding.saved[index(Recompute::off)] : 0.0;
     for (std::size_t k = 0; k < chunk.layers_by_kind.size(); ++k)
-      if (chunk.layers_by_kind[k] > 0) return bytes + recompute_shares(chunk).mix(in_.shape.kinds[k].saved);
+      if (chunk.layers_by_kind[k] > 0) return bytes + recompute_shares(chunk, k).mix(in_.shape.kinds[k].saved);
     return bytes;
   }
   [[nodiscard]] double layer_input() const {
@@ -356,6 +340,7 @@ class StagePricer {
     const double dynamic = now.dynamic_bytes().value;
     const double held = bill.instant == Instant::optimizer_step ? in_.reserve.held(steady_static, 0) + dynamic
                                                                 : in_.reserve.held(steady_static, dynamic);
+    out_.held[static_cast<std::size_t>(bill.instant)] = held;
     const double most_held = std::max(held_, held);
     if (!(out_.memory.allocated.value > 0) || now.allocated > out_.memory.allocated) {
       out_.memory = now;
@@ -379,6 +364,12 @@ class StagePricer {
 };
 
 }  // namespace
+
+double recomputed_bytes(const MemoryProfile& memory, const LedgerSummary& ledger, Recompute mode) {
+  if (memory.working_set_covers_recompute) return 0;
+  if (mode == Recompute::selective) return std::max(0.0, ledger.saved[index(Recompute::off)] - ledger.saved[index(Recompute::selective)]);
+  return mode == Recompute::full ? ledger.saved[index(Recompute::off)] : 0.0;
+}
 
 void prepare_stage(const StageInput& input, StagePrice& out) { StagePricer(input, ReadingTime::steady, out).prepare(); }
 

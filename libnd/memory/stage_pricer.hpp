@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <span>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct StagePrice {
   StageMemory memory;
   ItemBytes items;             ///< at the peak instant
   bool keeps_activations = false, has_gradients = true, has_moments = false;  ///< at the peak instant
+  std::array<double, kInstants> held{};  ///< ReserveRule::held by Instant; 0 where an instant cannot be the peak
   double trained_elements = 0; ///< adapter elements of the stage on one rank
   // What prepare_stage() finds out: the same for every ZeRO level and number of optimizer shards.
   StageContent content;
@@ -38,6 +40,9 @@ struct StagePrice {
   std::vector<double> chunk_bytes;  ///< kept bytes of one micro-batch, by chunk
   std::vector<double> counts;       ///< micro-batches kept, by chunk
 };
+
+/// Bytes that the backward of a layer makes again. full: the complete ledger beside the kept input; selective: what the mode dropped.
+[[nodiscard]] double recomputed_bytes(const MemoryProfile& memory, const LedgerSummary& ledger, Recompute mode);
 
 /// The part of price_stage() that neither the state rates nor the ZeRO level touch.
 void prepare_stage(const StageInput& input, StagePrice& out);

@@ -33,7 +33,28 @@ void add_layers(const LayerTime& layer, const Passes& passes, const DataParallel
   out.elements.expert += passes.count * layer.expert_elements;
 }
 
+/// Layers of one kind, each in one mode.
+struct PlannedLayers {
+  std::int64_t count = 0;
+  layout::KindModes modes;
+};
+
+void add_planned(const LayerTime& layer, const PlannedLayers& layers, const DataParallelPlan& plan, ChunkTime& out) {
+  const auto part = [&](std::int64_t count, double full, double selective) {
+    if (count > 0) add_layers(layer, {.count = static_cast<double>(count), .full = full, .selective = selective}, plan, out);
+  };
+  part(layers.count - layers.modes.full - layers.modes.selective, 0, 0);
+  part(layers.modes.selective, 0, 1);
+  part(layers.modes.full, 1, 0);
+}
+
 }  // namespace
+
+double layer_seconds(const LayerTime& layer, Recompute mode, const DataParallelPlan& plan) {
+  ChunkTime out;
+  add_layers(layer, {.count = 1, .full = mode == Recompute::full ? 1.0 : 0.0, .selective = mode == Recompute::selective ? 1.0 : 0.0}, plan, out);
+  return out.seconds.total();
+}
 
 void ChunkTime::add(const ChunkTime& other) {
   parts.add(other.parts);
@@ -55,7 +76,9 @@ ChunkTime chunk_time(const layout::Chunk& chunk, const ShapeTimes& times, const 
   }
   for (std::size_t kind = 0; kind < chunk.layers_by_kind.size(); ++kind) {
     passes.count = static_cast<double>(chunk.layers_by_kind[kind]);
-    if (passes.count > 0) add_layers(times.kinds[kind], passes, plan, out);
+    if (passes.count <= 0) continue;
+    if (chunk.modes.empty()) add_layers(times.kinds[kind], passes, plan, out);
+    else add_planned(times.kinds[kind], {chunk.layers_by_kind[kind], chunk.modes[kind]}, plan, out);
   }
   if (chunk.embedding) add_layers(times.embedding, {}, plan, out);
   if (chunk.head) {
@@ -65,7 +88,8 @@ ChunkTime chunk_time(const layout::Chunk& chunk, const ShapeTimes& times, const 
   if (chunk.mtp_blocks > 0) {
     // Each block predicts through the shared head: its work again, but no parameters of its own.
     const auto blocks = static_cast<double>(chunk.mtp_blocks);
-    add_layers(times.mtp, {.count = blocks, .full = passes.full, .selective = passes.selective}, plan, out);
+    if (chunk.modes.empty()) add_layers(times.mtp, {.count = blocks, .full = passes.full, .selective = passes.selective}, plan, out);
+    else add_planned(times.mtp, {chunk.mtp_blocks, chunk.modes.back()}, plan, out);
     const double dense = out.elements.dense;
     add_layers(times.head, {.count = blocks}, plan, out);
     out.elements.dense = dense;

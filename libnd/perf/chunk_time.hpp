@@ -27,6 +27,9 @@ struct ChunkTime {
   void add(const ChunkTime& other);
 };
 
+/// Forward and backward of one layer for one micro-batch in one mode, as chunk_time counts them.
+[[nodiscard]] double layer_seconds(const LayerTime& layer, Recompute mode, const DataParallelPlan& plan);
+
 /// Sum over the layers of `chunk` and, where it has them, table, MTP blocks and head; the gathers of parameter sharding
 /// included. `tied`: the model's head shares the token table. docs/cost_model_time.md#chunk
 [[nodiscard]] ChunkTime chunk_time(const layout::Chunk& chunk, const ShapeTimes& times, const DataParallelPlan& plan, bool tied);

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "perf/time_model.hpp"
-
 namespace nd {
 
 namespace {
@@ -20,12 +18,6 @@ std::string_view to_text(TimePart part) { return kPartNames[static_cast<std::siz
 
 TimePart TimeBreakdown::bound_by() const {
   return static_cast<TimePart>(std::max_element(exposed.begin(), exposed.end()) - exposed.begin());
-}
-
-TimeBreakdown estimate_time(const Scenario& scenario, const ParallelConfig& config) {
-  TimeBreakdown out;
-  perf::TimeModel(scenario).estimate(config, out);
-  return out;
 }
 
 }  // namespace nd

@@ -5,6 +5,16 @@ namespace nd::perf {
 
 PipelinePasses TimeModel::passes(const ParallelConfig& config) {
   prepare(config);
+  return passes();
+}
+
+PipelinePasses TimeModel::passes(const ParallelConfig& config, const layout::StageLayout& layout) {
+  prepare(config, layout);
+  return passes();
+}
+
+PipelinePasses TimeModel::passes() {
+  const ParallelConfig& config = at_->config;
   const PipelineWork work = pipeline_work();
   const PipelineSeconds pipeline = replay_.run(work);
 
@@ -24,11 +34,3 @@ PipelinePasses TimeModel::passes(const ParallelConfig& config) {
 }
 
 }  // namespace nd::perf
-
-namespace nd {
-
-PipelinePasses pipeline_passes(const Scenario& scenario, const ParallelConfig& config) {
-  return perf::TimeModel(scenario).passes(config);
-}
-
-}  // namespace nd

@@ -141,16 +141,24 @@ ShapeTimes TimeModel::make_shape_times(const ShapeKey& key) const {
 }
 
 void TimeModel::FoldedLayout::add(const layout::Chunk& chunk) {
-  const auto known = std::find(chunks.begin(), chunks.end(), chunk);
+  const auto known = std::find_if(chunks.begin(), chunks.end(), [&chunk](const layout::Chunk* other) { return *other == chunk; });
   chunk_of.push_back(static_cast<std::uint32_t>(known - chunks.begin()));
-  if (known == chunks.end()) chunks.push_back(chunk);
+  if (known == chunks.end()) chunks.push_back(&chunk);
 }
 
 const TimeModel::FoldedLayout& TimeModel::folded_layout(const ParallelConfig& config) {
   const LayoutKey key{{config.pp, config.vpp, static_cast<int>(config.recompute), static_cast<int>(config.schedule)}};
   if (const auto known = layouts_.find(key); known != layouts_.end()) return known->second;
-  const layout::StageLayout full = layout::scheduled_layout(scenario_.model, scenario_.run, config);
-  FoldedLayout folded;
+  FoldedLayout& folded = layouts_[key];
+  folded.whole = layout::scheduled_layout(scenario_.model, scenario_.run, config);
+  fold(config, folded.whole, folded);
+  return folded;
+}
+
+void TimeModel::fold(const ParallelConfig& config, const layout::StageLayout& full, FoldedLayout& folded) const {
+  folded.chunks.clear();
+  folded.chunk_of.clear();
+  folded.stages.clear();
   folded.balanced = full.balanced && scenario_.profile.time.balanced_layout;
   folded.chunks_per_stage = static_cast<int>(full.stages.front().size());
   folded.model_copies = layout::schedule_row(config.schedule).model_copies;
@@ -164,7 +172,6 @@ const TimeModel::FoldedLayout& TimeModel::folded_layout(const ParallelConfig& co
     });
     if (known == folded.stages.end()) folded.stages.push_back(stage);
   }
-  return layouts_.emplace(key, std::move(folded)).first->second;
 }
 
 ChunkTime TimeModel::stage_time(const FoldedLayout& layout, std::size_t stage) const {
@@ -176,8 +183,8 @@ ChunkTime TimeModel::stage_time(const FoldedLayout& layout, std::size_t stage) c
 
 void TimeModel::price_chunks(const FoldedLayout& layout, const ShapeTimes& times, const Groups& groups) {
   chunk_times_.clear();
-  for (const layout::Chunk& chunk : layout.chunks)
-    chunk_times_.push_back(chunk_time(chunk, times, groups.data, scenario_.model.tied_embeddings));
+  for (const layout::Chunk* chunk : layout.chunks)
+    chunk_times_.push_back(chunk_time(*chunk, times, groups.data, scenario_.model.tied_embeddings));
 }
 
 PipelineWork TimeModel::pipeline_work() {
@@ -267,8 +274,7 @@ void TimeModel::bound_tables() {
   at_.reset();
 }
 
-void TimeModel::prepare(const ParallelConfig& config) {
-  if (at_ && at_->config == config) return;
+bool TimeModel::move_to(const ParallelConfig& config) {
   bound_tables();
   const ParallelConfig last = at_ ? at_->config : ParallelConfig{};
   const bool same_shape = at_ && last.dp == config.dp && last.tp == config.tp && last.pp == config.pp && last.cp == config.cp &&
@@ -284,22 +290,66 @@ void TimeModel::prepare(const ParallelConfig& config) {
   at_->config = config;
   at_->groups = &groups(config);
   if (!same_shape) at_->shape = &shape_times(config, at_->groups->layer);
-  if (!same_pipeline || within_passes) {
-    at_->layout = &folded_layout(config);
-    price_chunks(*at_->layout, *at_->shape, *at_->groups);
-    stage_times_.clear();
-    for (const std::uint32_t stage : at_->layout->stages) stage_times_.push_back(stage_time(*at_->layout, stage));
-    at_->passes.reset();
-    at_->passes_at_least.reset();
-  }
+  return same_pipeline && !within_passes;
+}
+
+void TimeModel::price_passes(const FoldedLayout& layout) {
+  at_->layout = &layout;
+  price_chunks(layout, *at_->shape, *at_->groups);
+  stage_times_.clear();
+  for (const std::uint32_t stage : layout.stages) stage_times_.push_back(stage_time(layout, stage));
+  at_->passes.reset();
+  at_->passes_at_least.reset();
+}
+
+void TimeModel::prepare(const ParallelConfig& config) {
+  const bool planned = at_ && at_->layout == &planned_;
+  if (at_ && at_->config == config && !planned) return;
+  if (!move_to(config) || planned) price_passes(folded_layout(config));
+  at_->once = step_parts(*at_->groups);
+}
+
+void TimeModel::prepare(const ParallelConfig& config, const layout::StageLayout& layout) {
+  move_to(config);
+  fold(config, layout, planned_);
+  price_passes(planned_);
   at_->once = step_parts(*at_->groups);
 }
 
 Seconds TimeModel::at_least(const ParallelConfig& config) {
   prepare(config);
+  return at_least_prepared();
+}
+
+Seconds TimeModel::at_least(const ParallelConfig& config, const layout::StageLayout& layout) {
+  prepare(config, layout);
+  return at_least_prepared();
+}
+
+// Recomputation makes passes longer only. It may also hide more of the exchange behind them: that is left out.
+Seconds TimeModel::at_least_any_mode(ParallelConfig config) {
+  config.recompute = Recompute::off;
+  const Seconds kept = at_least(config);
+  return {kept.value - at_->once.at(TimePart::dp_reduce) - at_->once.at(TimePart::dp_comm)};
+}
+
+Seconds TimeModel::at_least_prepared() {
   if (!at_->passes_at_least) at_->passes_at_least = replay_.at_least(pipeline_work());
   // Sums in another order than those of estimate() may differ in the last digits.
   return {kRounding * (*at_->passes_at_least + at_->once.total())};
+}
+
+void TimeModel::mode_seconds(const ParallelConfig& config, std::vector<ModeSeconds>& out) {
+  const Groups& degrees = groups(config);
+  const ShapeTimes& times = shape_times(config, degrees.layer);
+  const auto by_mode = [&degrees](const LayerTime& layer) {
+    ModeSeconds seconds{};
+    for (std::size_t mode = 0; mode < kLayerModes; ++mode) seconds[mode] = layer_seconds(layer, static_cast<Recompute>(mode), degrees.data);
+    return seconds;
+  };
+  out.clear();
+  for (const LayerTime& layer : times.kinds) out.push_back(by_mode(layer));
+  out.push_back(by_mode(times.mtp));
 }
 
 // Some stage has at least the mean of the work, and works on all micro-batches one after the other. Recompute, parameter sharding
@@ -318,6 +368,15 @@ Seconds TimeModel::group_at_least(const ParallelConfig& head) {
 
 void TimeModel::estimate(const ParallelConfig& config, TimeBreakdown& out) {
   prepare(config);
+  estimate_again(out);
+}
+
+void TimeModel::estimate(const ParallelConfig& config, const layout::StageLayout& layout, TimeBreakdown& out) {
+  prepare(config, layout);
+  estimate_again(out);
+}
+
+void TimeModel::estimate_again(TimeBreakdown& out) {
   if (!at_->passes) at_->passes = pipeline_parts();
   PartSeconds step = *at_->passes;
   step.add(at_->once);

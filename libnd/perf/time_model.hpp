@@ -31,6 +31,17 @@ class TimeModel {
   /// Never more than the step of `estimate`, for the price of everything but the replay of the pipeline; estimate() of the same
   /// strategy right after reuses it. For a search to drop what cannot be among its best. Same precondition.
   [[nodiscard]] Seconds at_least(const ParallelConfig& config);
+  /// The same for the layers, and what they recompute, as `layout` has them: scheduled_layout() with other modes.
+  [[nodiscard]] Seconds at_least(const ParallelConfig& config, const layout::StageLayout& layout);
+  void estimate(const ParallelConfig& config, const layout::StageLayout& layout, TimeBreakdown& out);
+  [[nodiscard]] PipelinePasses passes(const ParallelConfig& config, const layout::StageLayout& layout);
+  /// Never more than the step of `config` whatever its layers recompute.
+  [[nodiscard]] Seconds at_least_any_mode(ParallelConfig config);
+  /// What the last call priced, in full.
+  void estimate_again(TimeBreakdown& out);
+  /// Seconds of one layer for one micro-batch by mode, kind by kind, then an MTP block.
+  using ModeSeconds = std::array<double, kLayerModes>;
+  void mode_seconds(const ParallelConfig& config, std::vector<ModeSeconds>& out);
   /// Never more than the step of any strategy with the degrees and micro-batches of `head`, whatever its pipeline choices, ZeRO
   /// level and recompute: the mean stage's passes and the fixed cost of a step.
   [[nodiscard]] Seconds group_at_least(const ParallelConfig& head);
@@ -47,11 +58,12 @@ class TimeModel {
   };
   /// A layout with equal chunks and equal stages stored once.
   struct FoldedLayout {
-    std::vector<layout::Chunk> chunks;      ///< distinct
+    std::vector<const layout::Chunk*> chunks;  ///< distinct, of the layout that was folded
     std::vector<std::uint32_t> chunk_of;    ///< [stage * chunks_per_stage + chunk] -> index into chunks
     std::vector<std::uint32_t> stages;      ///< one number per distinct stage
     int chunks_per_stage = 1, model_copies = 1;  ///< as the schedule places them
     bool balanced = false;
+    layout::StageLayout whole;              ///< what `chunks` points to, unless that is the caller's
     void add(const layout::Chunk& chunk);
   };
   struct DegreesKey {
@@ -84,6 +96,8 @@ class TimeModel {
   const Groups& groups(const ParallelConfig& config);
   const ShapeTimes& shape_times(const ParallelConfig& config, const LayerPlacements& placements);
   const FoldedLayout& folded_layout(const ParallelConfig& config);
+  /// Everything but `whole`.
+  void fold(const ParallelConfig& config, const layout::StageLayout& full, FoldedLayout& out) const;
 
   [[nodiscard]] ShapeTimes make_shape_times(const ShapeKey& key) const;
   [[nodiscard]] ChunkTime stage_time(const FoldedLayout& layout, std::size_t stage) const;
@@ -91,6 +105,12 @@ class TimeModel {
   void price_chunks(const FoldedLayout& layout, const ShapeTimes& times, const Groups& groups);
   /// Looks up or makes all that the strategy shares with others, prices its chunks and what happens once per step.
   void prepare(const ParallelConfig& config);
+  void prepare(const ParallelConfig& config, const layout::StageLayout& layout);
+  /// Degrees, shape and placements; true when they and the pipeline are those of the strategy before.
+  bool move_to(const ParallelConfig& config);
+  void price_passes(const FoldedLayout& layout);
+  [[nodiscard]] PipelinePasses passes();
+  [[nodiscard]] Seconds at_least_prepared();
   /// The prepared layout's chunks as the schedule places them; valid until the next candidate.
   [[nodiscard]] PipelineWork pipeline_work();
   [[nodiscard]] PartSeconds pipeline_parts();
@@ -120,6 +140,7 @@ class TimeModel {
     std::optional<double> passes_at_least;   ///< seconds
   };
   std::optional<Prepared> at_;
+  FoldedLayout planned_;  ///< of the caller's layout
   std::vector<ChunkTime> stage_times_;  ///< of the layout's distinct stages
   std::vector<KnownExchange> exchanges_;
   std::vector<ChunkTime> chunk_times_;

@@ -60,6 +60,26 @@ std::string time_table(const TimeBreakdown& time) {
   return table.text("  ");
 }
 
+/// "2 full, 6 selective, 1 off" per stage and chunk, and what the stage then holds.
+std::string plan_table(const Scenario& scenario, const LayerPlan& plan) {
+  TextTable table({{"stage", Align::right}, {"chunk", Align::right}, {"layers", Align::left}, {"warm-up", Align::right}, {"end of backward", Align::right}});
+  const bool kinds = scenario.model.kinds.size() > 1;
+  for (std::size_t i = 0; i < plan.layers.size();) {
+    const PlannedLayers& first = plan.layers[i];
+    std::string layers;
+    for (; i < plan.layers.size() && plan.layers[i].stage == first.stage && plan.layers[i].chunk == first.chunk; ++i) {
+      const PlannedLayers& range = plan.layers[i];
+      layers += fmt::format("{}{} {}", layers.empty() ? "" : ", ", range.count, to_text(range.mode));
+      if (range.kind < 0) layers += " (MTP)";
+      else if (kinds) layers += scenario.model.kinds[static_cast<std::size_t>(range.kind)].ffn.kind == FfnKind::moe ? " (MoE)" : " (dense)";
+    }
+    const StageMoments& moments = plan.stages[static_cast<std::size_t>(first.stage)];
+    table.add({std::to_string(first.stage), std::to_string(first.chunk), layers, gib(moments.warm_up),
+               moments.end_of_backward.value > 0 ? gib(moments.end_of_backward) : std::string("-")});
+  }
+  return table.text("  ");
+}
+
 std::string config_lines(const ParallelConfig& config) {
   std::string out;
   for (const auto& info : dimension_list())
@@ -76,6 +96,11 @@ std::string explain_strategy(const Scenario& scenario, const PricedCandidate& ca
   out += config_lines(candidate.config);
   out += fmt::format("\nMemory, GiB per device: {} of {}, fits: {}\n", gib(memory.peak().reserved), gib(memory.budget), to_text(memory.fit));
   out += stage_table(candidate);
+  if (candidate.plan) {
+    out += fmt::format("\nRecompute by layer, of each kind the first layers first; GiB reserved at either moment; {} of a step saved against full recompute\n",
+                       short_seconds(candidate.plan->saved.value));
+    out += plan_table(scenario, *candidate.plan);
+  }
   out += fmt::format("\nWhat stage {} holds at its peak ({})\n", stage, to_text(memory.peak().instant));
   out += ledger_table(memory_ledger(scenario, candidate.config, stage), memory.peak().reserved);
   out += fmt::format("\nTime of a step: {}, {:.0f} tokens/s/device, {:.1f} model TFLOP/s/device", short_seconds(candidate.time.step.value),

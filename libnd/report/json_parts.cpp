@@ -15,6 +15,19 @@ Json parts_json(const StageMemory& stage) {
   return out;
 }
 
+Json plan_json(const LayerPlan& plan) {
+  Json layers = Json::array(), stages = Json::array();
+  for (const PlannedLayers& range : plan.layers)
+    layers.push_back({{"stage", range.stage},
+                      {"chunk", range.chunk},
+                      {"kind", range.kind < 0 ? Json("mtp") : Json(range.kind)},
+                      {"count", range.count},
+                      {"recompute", to_text(range.mode)}});
+  for (const StageMoments& stage : plan.stages)
+    stages.push_back({{"warm_up", to_gib(stage.warm_up)}, {"end_of_backward", stage.end_of_backward.value > 0 ? Json(to_gib(stage.end_of_backward)) : Json(nullptr)}});
+  return Json{{"layers", std::move(layers)}, {"stages_gib", std::move(stages)}, {"saved_s", plan.saved.value}};
+}
+
 }  // namespace
 
 Json config_json(const ParallelConfig& config) {
@@ -74,6 +87,7 @@ Json candidate_json(const PricedCandidate& candidate, double band) {
   out["time_parts_s"] = time_json(candidate.time.exposed);
   out["hidden_s"] = time_json(candidate.time.hidden);
   out["bound_by"] = std::string(to_text(candidate.time.bound_by()));
+  if (candidate.plan) out["plan"] = plan_json(*candidate.plan);
   return out;
 }
 

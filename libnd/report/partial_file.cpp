@@ -50,7 +50,7 @@ ParallelConfig config_of(const Json& numbers) {
   };
   out.zero = static_cast<ZeroLevel>(choice(static_cast<int>(ZeroLevel::parameters)));
   out.schedule = static_cast<Schedule>(choice(static_cast<int>(Schedule::seq_1f1b)));
-  out.recompute = static_cast<Recompute>(choice(static_cast<int>(Recompute::full)));
+  out.recompute = static_cast<Recompute>(choice(static_cast<int>(Recompute::per_layer)));
   out.cp_algorithm = static_cast<CpAlgorithm>(choice(static_cast<int>(CpAlgorithm::ulysses)));
   return out;
 }
@@ -122,6 +122,7 @@ std::string request_fingerprint(const Scenario& scenario, const SearchSpace& spa
   std::string text = fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {}|", kVersion, scenario.model.name, count.total, count.active, scenario.model.layers(),
                                  model_flops_per_token(scenario.model, run.seq_length, true).value, device.name, run.devices, run.global_batch_size, run.seq_length,
                                  scenario.profile.name, scenario.profile.version, memory::memory_budget(scenario).value, to_text(space));
+  for (const bool allowed : run.layer_modes) text += allowed ? '1' : '0';
   // Constants of device and framework show in what a strategy of one device costs.
   Scenario one = scenario;
   one.run.devices = one.cluster.devices = one.run.global_batch_size = 1;

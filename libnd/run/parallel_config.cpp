@@ -7,7 +7,7 @@
 namespace nd {
 
 const char* to_text(Recompute mode) {
-  constexpr std::array<const char*, 3> kText{"off", "selective", "full"};
+  constexpr std::array<const char*, 4> kText{"off", "selective", "full", "per_layer"};
   return kText.at(static_cast<std::size_t>(mode));
 }
 

@@ -28,6 +28,7 @@ PricedCandidate price(const Scenario& scenario, const ParallelConfig& config, se
   out.memory = pricer.memory(config);
   out.time = pricer.time(config);
   out.layers = layers_of(pricer.layout(config));
+  if (config.recompute == Recompute::per_layer) out.plan = plan_layers(scenario, config);
   const auto& run = scenario.run;
   const double tokens = static_cast<double>(run.global_batch_size) * static_cast<double>(run.seq_length);
   out.tokens_per_second = tokens / (out.time.step.value * static_cast<double>(config.devices()));

@@ -35,6 +35,11 @@ void GroupPricer::price(const space::CandidateGroup& group, double slowest) {
         tally_.too_large(candidate.config, place);
         continue;
       }
+      // A plan costs far more than its bound.
+      if (candidate.config.recompute == Recompute::per_layer && slowest < kUnlimited && tie_value(pricer_.at_least_unplanned(candidate.config).value) > slowest) {
+        ++tally_.pruned;
+        continue;
+      }
       const auto memory = pricer_.peak(candidate.config);
       candidate.peak = memory.reserved;
       candidate.fit = memory.fit;

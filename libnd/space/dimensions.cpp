@@ -127,7 +127,9 @@ void recompute_domain(const SpaceContext& x, const ParallelConfig&, Values& out)
 using Words = std::vector<std::string_view>;
 constexpr Words (*kNumbers)() = nullptr;
 Words switch_words() { return {"off", "on"}; }
-Words recompute_words() { return {to_text(Recompute::off), to_text(Recompute::selective), to_text(Recompute::full)}; }
+Words recompute_words() {
+  return {to_text(Recompute::off), to_text(Recompute::selective), to_text(Recompute::full), to_text(Recompute::per_layer)};
+}
 Words schedule_words() {
   Words out;
   for (const Schedule schedule : all_schedules()) out.push_back(schedule_info(schedule).name);
@@ -167,7 +169,7 @@ constexpr std::array<DimensionRow, kDimensionCount> kTable{{
     {{Dimension::optimizer_shard, "OP", "", "op", "optimizer_shard", "ranks the optimizer is sharded over", "1, or dp * cp (MindSpore: any divisor of it)"},
      get_degree<&ParallelConfig::op>, set_degree<&ParallelConfig::op>, stated_degree<&RunSpec::optimizer_shard>, op_domain,
      check_optimizer_shard, true, kNumbers},
-    {{Dimension::recompute, "RECOMPUTE", "REC", "recompute", "recompute", "activation recompute", "off, selective or full"},
+    {{Dimension::recompute, "RECOMPUTE", "REC", "recompute", "recompute", "activation recompute", "off, selective or full; per_layer: each layer its own (-ar)"},
      get_enum<Recompute, &ParallelConfig::recompute>, set_enum<Recompute, &ParallelConfig::recompute>,
      stated_enum<Recompute, &RunSpec::recompute>, recompute_domain, check_recompute, false, recompute_words},
 }};

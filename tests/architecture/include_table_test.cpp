@@ -31,13 +31,13 @@ const std::map<std::string, Names> kMayInclude{
     {"plan", {"core", "model", "device", "run", "ops", "layout", "memory", "perf", "calibration"}},
     {"search", {"core", "model", "device", "run", "ops", "layout", "memory", "perf", "calibration", "space", "plan"}},
     {"study", {"core", "model", "device", "run", "ops", "layout", "memory", "perf", "calibration", "space", "plan", "search"}},
-    {"formats", {"core", "model", "device", "run", "ops", "layout", "perf", "calibration", "space"}},
+    {"formats", {"core", "model", "device", "run", "ops", "layout", "perf", "calibration", "space", "plan"}},
     {"report",
      {"core", "model", "device", "run", "ops", "layout", "memory", "perf", "calibration", "space", "plan", "search", "study", "formats"}},
     {"measured", {"core", "model", "device", "run", "ops", "layout", "memory", "perf", "calibration", "space", "plan", "search", "study", "formats", "report"}},
     {"verify", {"core", "model", "device", "run", "ops", "layout", "memory", "perf", "calibration", "space", "plan", "search", "study", "formats", "report"}},
     {"harness", {"core", "model", "device", "run", "ops", "layout", "memory", "perf", "calibration", "space", "plan", "search", "formats"}},
-    {"traces", {"core", "model", "device", "run", "ops", "layout", "perf", "calibration", "space", "formats"}},
+    {"traces", {"core", "model", "device", "run", "ops", "layout", "perf", "calibration", "space", "plan", "formats"}},
 };
 
 /// Which module a public header belongs to.
@@ -45,7 +45,7 @@ const std::map<std::string, std::string> kPublicHeader{
     {"units", "core"},        {"result", "core"},          {"diagnostic", "core"},   {"version", "core"}, {"output_check", "core"},      {"model_spec", "model"},
     {"device", "device"},     {"parallel_config", "run"},  {"run_spec", "run"},      {"framework_profile", "run"}, {"ops", "ops"},
     {"scenario", "layout"},   {"schedule", "layout"},     {"memory", "memory"},        {"perf", "perf"},         {"calibration", "calibration"},
-    {"search_space", "space"}, {"search", "search"},       {"study", "study"},       {"data_store", "formats"}, {"formats", "formats"},   {"resolved", "formats"}, {"report", "report"},
+    {"search_space", "space"}, {"search", "search"},       {"study", "study"},       {"plan", "plan"},       {"data_store", "formats"}, {"formats", "formats"},   {"resolved", "formats"}, {"report", "report"},
     {"validation", "report"}, {"fit", "report"}, {"ratios", "calibration"}, {"fingerprint", "measured"}, {"compare", "measured"}, {"verify", "verify"}, {"classify", "traces"}, {"campaign", "harness"}, {"bench", "harness"}, {"nd", "harness"},
 };
 

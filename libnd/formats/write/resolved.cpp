@@ -9,6 +9,7 @@
 #include "formats/tree/node.hpp"
 #include "formats/write/writer.hpp"
 #include "layout/layout.hpp"
+#include "nd/plan.hpp"
 #include "nd/run_spec.hpp"
 #include "nd/search_space.hpp"
 
@@ -170,6 +171,10 @@ std::vector<std::string> resolved_suffixes(std::string_view format, const std::s
 
 Result<std::vector<ResolvedFile>> write_resolved(const Original& original, const Scenario& scenario, const ParallelConfig& config,
                                                  const DataStore& data) {
+  if (config.recompute == Recompute::per_layer) {
+    const StatedPlan stated = state_plan(scenario, config);
+    return write_resolved(original, stated.scenario, stated.config, data);
+  }
   const auto* const row = formats::find_row(original.format);
   if (row == nullptr || row->write == nullptr)
     return make_error(Errc::unsupported, formats::at(original), "a file of this format states no strategy; nothing is written back");

@@ -19,6 +19,7 @@ bool means(const ConfigNode& node, Recompute mode) {
     case Recompute::off: return word == "off" || word == "none" || as_boolean(node) == false;
     case Recompute::selective: return word == "selective";
     case Recompute::full: return word == "full";
+    case Recompute::per_layer: break;  // no word of a trainer: layers are stated one by one
   }
   return false;
 }
