@@ -48,9 +48,21 @@ const StrategyPlan& Planner::plan(const ParallelConfig& config) {
   planned_ = parts.layout;
   priced_.resize(planned_.stages.size());
   plan_ = {&planned_, {Bytes{}, Fit::yes}, false};
-  for (std::size_t s = 0; s < planned_.stages.size(); ++s) {
+  // Most of a search's candidates fit in no way: that is found out first, at a fraction of the price.
+  if (for_stages(off, parts, &Planner::plan_lightest)) for_stages(off, parts, &Planner::plan_fastest);
+  for (const StageMemory& stage : priced_) {
+    plan_.peak.reserved = std::max(plan_.peak.reserved, stage.reserved);
+    plan_.peak.fit = std::max(plan_.peak.fit, memory::judge_fit(stage, memory_.budget(), scenario_.profile.memory.model_error));
+  }
+  return plan_;
+}
+
+bool Planner::for_stages(const ParallelConfig& config, const memory::MemoryModel::Parts& parts, void (Planner::*decide)(const Stage&)) {
+  bool fit = true;
+  const auto& stages = parts.layout.stages;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
     const auto alike = [&](std::size_t other) {
-      return parts.layout.stages[other] == parts.layout.stages[s] && parts.fronts[other].covers(parts.fronts[s]) && parts.fronts[s].covers(parts.fronts[other]);
+      return stages[other] == stages[s] && parts.fronts[other].covers(parts.fronts[s]) && parts.fronts[s].covers(parts.fronts[other]);
     };
     std::size_t twin = 0;
     while (twin < s && !alike(twin)) ++twin;
@@ -58,12 +70,11 @@ const StrategyPlan& Planner::plan(const ParallelConfig& config) {
       planned_.stages[s] = planned_.stages[twin];
       priced_[s] = priced_[twin];
     } else {
-      plan_stage({&parts, parts.stage(scenario_, off, parts.layout.stages[s], s), s});
+      (this->*decide)({&parts, parts.stage(scenario_, config, stages[s], s), s});
     }
-    plan_.peak.reserved = std::max(plan_.peak.reserved, priced_[s].reserved);
-    plan_.peak.fit = std::max(plan_.peak.fit, memory::judge_fit(priced_[s], memory_.budget(), scenario_.profile.memory.model_error));
+    fit = fit && priced_[s].reserved <= memory_.budget();
   }
-  return plan_;
+  return fit;
 }
 
 void Planner::collect_units(const Stage& stage) {
@@ -274,6 +285,7 @@ void Planner::choose(double working, const MomentBytes& budget, const Watched& w
 // share what it leaves. docs/cost_model_plan.md#per-layer
 void Planner::solve(const Stage& stage, const Watched& watched) {
   best_.found = false;
+  if (units_.empty()) return;
   const memory::ReserveRule& reserve = stage.parts->reserve;
   const Room left = room(stage, watched.first);
   const Room other = watched.second.empty() ? left : room(stage, watched.second);
@@ -300,6 +312,7 @@ void Planner::solve_lightest(const Stage& stage, std::span<const double> counts)
   const Room left = room(stage, counts);
   double least = kInfinity;
   best_.found = false;
+  best_.layers.assign(units_.size(), {});
   for (const double threshold : thresholds_) {
     double kept = table_bytes(stage, counts), first = 0;
     bool possible = true;
@@ -351,15 +364,18 @@ bool Planner::accept(const Stage& stage) {
   return price_.memory.reserved <= memory_.budget();
 }
 
-void Planner::plan_stage(const Stage& stage) {
+void Planner::plan_lightest(const Stage& stage) {
+  collect_units(stage);
+  memory::prepare_stage(stage.input, price_);
+  const std::vector<double> counts = price_.counts;
+  solve_lightest(stage, counts);
+  accept(stage);
+}
+
+void Planner::plan_fastest(const Stage& stage) {
   collect_units(stage);
   memory::prepare_stage(stage.input, price_);
   Watched watched{.first = price_.counts, .second = {}};
-  if (units_.empty()) {
-    best_.layers.clear();
-    accept(stage);
-    return;
-  }
   solve(stage, watched);
   if (best_.found && accept(stage)) return;
   const memory::KeptFront& front = stage.input.front;
@@ -374,8 +390,7 @@ void Planner::plan_stage(const Stage& stage) {
     solve(stage, envelope);
     if (best_.found && accept(stage)) return;
   }
-  solve_lightest(stage, watched.first);
-  accept(stage);
+  plan_lightest(stage);
 }
 
 }  // namespace nd::plan

@@ -64,7 +64,10 @@ class Planner {
     std::vector<double> first, second;
   };
 
-  void plan_stage(const Stage& stage);
+  /// Gives every stage what `decide` finds, equal stages once; true when all fit.
+  bool for_stages(const ParallelConfig& config, const memory::MemoryModel::Parts& parts, void (Planner::*decide)(const Stage&));
+  void plan_lightest(const Stage& stage);
+  void plan_fastest(const Stage& stage);
   void collect_units(const Stage& stage);
   [[nodiscard]] Room room(const Stage& stage, std::span<const double> counts);
   /// Bytes of tables that `counts` micro-batches keep.

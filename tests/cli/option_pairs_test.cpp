@@ -45,6 +45,8 @@ const std::map<std::string, std::vector<std::string>> kSamples{
     {"--dimensions", {"-l", "PP", "MBS"}},
     {"--set", {"--set", "zero=1"}},
     {"--recompute", {"--recompute", "full"}},
+    {"--auto_recompute", {"-ar"}},
+    {"--manual_pipeline_balance", {"-mppb"}},  // refused: the model states no pipeline
     {"--schedule", {"--schedule", "gpipe", "--set", "pp=2"}},
     {"--top_config_number", {"-t", "3"}},
     {"--all", {"--all"}},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "process.hpp"
@@ -51,6 +52,31 @@ TEST_CASE("Documents of every kind of model and device follow the schema") {
     INFO(request);
     for (const auto& problem : schema_problems(search(request), schema)) FAIL_CHECK(problem);
   }
+}
+
+TEST_CASE("-ar gives every layer its mode, says which, and never answers outside the modes") {
+  // On half a device 70 B parameters need recomputation on the first stages only.
+  const std::string request = "-y llama-3.1-70b -d 64 -A A2 --seq-length 8192 --set tp=1 --set pp=32 --set cp=2 --set vpp=1 -ar";
+  const Json document = search(request);
+  const Json schema = Json::parse(read_file(std::string(ND_TEST_SOURCE_DIR) + "/data/schema/search.schema.json"));
+  for (const auto& problem : schema_problems(document, schema)) FAIL_CHECK(problem);
+  REQUIRE(!document["candidates"].empty());
+  const auto& best = document["candidates"][0];
+  CHECK(best["recompute"] == "per_layer");
+  std::map<std::string, int> layers;
+  for (const auto& range : best["plan"]["layers"]) layers[range["recompute"].get<std::string>()] += range["count"].get<int>();
+  CHECK(layers["off"] > 0);
+  CHECK(layers["off"] < 80);
+  CHECK(layers["off"] + layers["selective"] + layers["full"] == 80);
+  CHECK(best["plan"]["stages_gib"].size() == 32);
+  for (const auto& stage : best["plan"]["stages_gib"]) CHECK(stage["warm_up"].get<double>() <= best["memory_gib"]["budget"].get<double>());
+  CHECK(best["plan"]["saved_s"].get<double>() > 0);
+  for (const auto& range : search(request + " --recompute off full")["candidates"][0]["plan"]["layers"]) CHECK(range["recompute"] != "selective");
+  CHECK_THAT(run_nd(request + " --explain 1").out, Contains("Recompute by layer"));
+  CHECK(run_nd("-y llama-3.1-70b -d 64 -A A2 -mppb").status == 2);
+  CHECK(run_nd(request + " -mppb").status == 2);
+  CHECK(run_nd(request + " --recompute auto off").status == 2);
+  CHECK(run_nd(request + " --set recompute=off").status == 2);
 }
 
 TEST_CASE("Options change what they say") {

@@ -24,13 +24,32 @@ class HyperWriter {
     pipeline();
     file_.put_recompute(auto_models_ ? "activation_checkpoint" : "train.gradient_checkpointing", {auto_models_ ? "mode" : "activation_checkpoint"},
                         c_.recompute, auto_models_ ? "off" : "none");
-    if (s_.uniform) file_.editor().remove("activation_checkpoint.layers");
+    if (s_.uniform || s_.planned) file_.editor().remove("activation_checkpoint.layers");
+    if (s_.planned && !s_.uniform && auto_models_) layer_modes();
     // The trainer refuses this section; what it told run_nd is kept for the reader.
     if (auto_models_) file_.editor().comment_out("context", "read by run_nd only, the trainer refuses it:");
     else if (file_.stated("context", {"device_num"}) != nullptr) file_.put("context", {"device_num"}, s_.devices);
   }
 
  private:
+  /// Layers in the order of the model; in every chunk those that recompute most come first.
+  void layer_modes() {
+    std::vector<Recompute> modes;
+    for (std::size_t c = 0; c < s_.layers_per_chunk.size(); ++c)
+      for (std::size_t s = 0; s < s_.layers_per_chunk[c].size(); ++s) {
+        const auto add = [&modes](std::int64_t count, Recompute mode) { modes.insert(modes.end(), static_cast<std::size_t>(count), mode); };
+        add(s_.full_recompute[c][s], Recompute::full);
+        add(s_.selective_recompute[c][s], Recompute::selective);
+        add(s_.layers_per_chunk[c][s] - s_.full_recompute[c][s] - s_.selective_recompute[c][s], Recompute::off);
+      }
+    for (std::size_t first = 0, end = 0; first < modes.size(); first = end) {
+      while (end < modes.size() && modes[end] == modes[first]) ++end;
+      if (modes[first] == c_.recompute) continue;
+      const std::string range = std::to_string(first) + (end - first > 1 ? "-" + std::to_string(end - 1) : std::string());
+      file_.editor().set("activation_checkpoint.layers." + range, std::string(to_text(modes[first])));
+    }
+  }
+
   [[nodiscard]] std::string_view accelerator() const { return auto_models_ ? "accelerator" : "train.accelerator"; }
   [[nodiscard]] std::string_view training() const { return auto_models_ ? "training" : "train"; }
 

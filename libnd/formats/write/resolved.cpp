@@ -149,6 +149,44 @@ class ReadBack {
   std::string left_open_;
 };
 
+/// Whether counts per stage, the first layers recomputed most, are the plan.
+bool says_plan(const ResolvedStrategy& strategy, const LayerPlan& plan) {
+  auto full = strategy.full_recompute, selective = strategy.selective_recompute;
+  const PlannedLayers* before = nullptr;
+  for (const PlannedLayers& range : plan.layers) {
+    if (range.kind < 0) continue;
+    const auto chunk = static_cast<std::size_t>(range.chunk), stage = static_cast<std::size_t>(range.stage);
+    if (chunk >= full.size() || stage >= full[chunk].size()) return false;
+    const bool same_chunk = before != nullptr && before->stage == range.stage && before->chunk == range.chunk;
+    if (same_chunk && range.mode > before->mode) return false;
+    before = &range;
+    if (range.mode == Recompute::full) full[chunk][stage] -= range.count;
+    if (range.mode == Recompute::selective) selective[chunk][stage] -= range.count;
+  }
+  const auto nothing_left = [](const std::vector<std::vector<std::int64_t>>& counts) {
+    return std::all_of(counts.begin(), counts.end(), [](const auto& chunk) { return std::all_of(chunk.begin(), chunk.end(), [](std::int64_t count) { return count == 0; }); });
+  };
+  return nothing_left(full) && nothing_left(selective);
+}
+
+Result<std::vector<ResolvedFile>> write_checked(const Original& original, const Scenario& scenario, const ResolvedStrategy& strategy, const DataStore& data) {
+  const auto* const row = find_row(original.format);
+  if (row == nullptr || row->write == nullptr)
+    return make_error(Errc::unsupported, at(original), "a file of this format states no strategy; nothing is written back");
+  auto files = row->write(original, strategy);
+  if (!files) return files;
+  const auto read = read_text(files->front().text, original.file, data, {original.format, {.devices = scenario.run.devices}});
+  if (!read) {
+    auto problems = read.error().diagnostics;
+    problems.insert(problems.begin(), make_diagnostic(Errc::internal, at(original), "what was written back cannot be read"));
+    return Error(std::move(problems));
+  }
+  ReadBack back(original, scenario, strategy.config);
+  if (auto problems = back.check(read->run, data); !problems.empty()) return Error(std::move(problems));
+  files->front().note = back.left_open();
+  return files;
+}
+
 }  // namespace
 }  // namespace formats
 
@@ -173,23 +211,13 @@ Result<std::vector<ResolvedFile>> write_resolved(const Original& original, const
                                                  const DataStore& data) {
   if (config.recompute == Recompute::per_layer) {
     const StatedPlan stated = state_plan(scenario, config);
-    return write_resolved(original, stated.scenario, stated.config, data);
+    auto strategy = formats::strategy_of(stated.scenario, stated.config);
+    strategy.planned = true;
+    if (!formats::says_plan(strategy, plan_layers(scenario, config)))
+      return make_error(Errc::unsupported, formats::at(original), "cannot say the recompute of every layer: trainers count layers per stage, the first ones recomputed");
+    return formats::write_checked(original, stated.scenario, strategy, data);
   }
-  const auto* const row = formats::find_row(original.format);
-  if (row == nullptr || row->write == nullptr)
-    return make_error(Errc::unsupported, formats::at(original), "a file of this format states no strategy; nothing is written back");
-  auto files = row->write(original, formats::strategy_of(scenario, config));
-  if (!files) return files;
-  const auto read = formats::read_text(files->front().text, original.file, data, {original.format, {.devices = scenario.run.devices}});
-  if (!read) {
-    auto problems = read.error().diagnostics;
-    problems.insert(problems.begin(), make_diagnostic(Errc::internal, formats::at(original), "what was written back cannot be read"));
-    return Error(std::move(problems));
-  }
-  formats::ReadBack back(original, scenario, config);
-  if (auto problems = back.check(read->run, data); !problems.empty()) return Error(std::move(problems));
-  files->front().note = back.left_open();
-  return files;
+  return formats::write_checked(original, scenario, formats::strategy_of(scenario, config), data);
 }
 
 }  // namespace nd

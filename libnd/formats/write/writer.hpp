@@ -21,6 +21,7 @@ struct ResolvedStrategy {
   bool even = true;
   /// Recomputed layers [chunk][stage]; `uniform`: config.recompute holds for every layer.
   std::vector<std::vector<std::int64_t>> full_recompute, selective_recompute;
+  bool planned = false;  ///< those counts are a plan, not what the input said
   bool uniform = true;
 };
 

@@ -154,11 +154,11 @@ TEST_CASE("A plan is the fastest of every combination of modes that fits, stage 
   for (Scenario scenario : requests()) {
     const auto all = strategies(scenario);
     REQUIRE(all.size() > 20);
-    for (int draw = 0; draw < 120; ++draw) {
+    for (int draw = 0; draw < 200; ++draw) {
       const ParallelConfig config = all[random() % all.size()];
       // Budgets from what nothing fits in to what everything does.
       const double most = reserved(scenario, config, Recompute::off).value, least = reserved(scenario, config, Recompute::full).value;
-      scenario.run.device_memory = Bytes{std::min(least, most) * 0.9 + (1.1 * std::max(most, least) - std::min(least, most) * 0.9) * std::uniform_real_distribution<>(0, 1)(random)};
+      scenario.run.device_memory = Bytes{least + (most - least) * std::uniform_real_distribution<>(-0.3, 1.1)(random)};
       MemoryModel memory(scenario);
       perf::TimeModel time(scenario);
       Planner planner(scenario, memory, time);
@@ -187,6 +187,7 @@ TEST_CASE("A plan is the fastest of every combination of modes that fits, stage 
           ++none;
           continue;
         }
+        if (plan.peak.fit == Fit::no) continue;  // another stage fits in no way: every stage needs least
         CHECK(found == Approx(best).epsilon(1e-12));
         mixed += found > EveryWay(scenario, config, s).seconds(memory.stage_layout([&] { auto off = config; off.recompute = Recompute::off; return off; }()).stages[s]) * (1 + 1e-9) ? 1 : 0;
       }
