@@ -31,12 +31,15 @@ void GroupPricer::price(const space::CandidateGroup& group, double slowest) {
     for (const auto& shards : group.shards->legal) {
       space::CandidateGroup::choose(candidate.config, shards);
       ++place;
-      if (const Bytes bound = pricer_.memory_bound(candidate.config); bound > pricer_.budget() && !tally_.misses.wants(bound)) {
+      const Bytes bound = pricer_.memory_bound(candidate.config);
+      const bool too_large = bound > pricer_.budget();
+      if (too_large && !tally_.misses.wants(bound)) {
         tally_.too_large(candidate.config, place);
         continue;
       }
-      // A plan costs far more than its bound.
-      if (candidate.config.recompute == Recompute::per_layer && slowest < kUnlimited && tie_value(pricer_.at_least_unplanned(candidate.config).value) > slowest) {
+      // A plan costs far more than its bound. What is known not to fit is never pruned: which misses a worker wants is its own affair.
+      if (!too_large && candidate.config.recompute == Recompute::per_layer && slowest < kUnlimited &&
+          tie_value(pricer_.at_least_unplanned(candidate.config).value) > slowest) {
         ++tally_.pruned;
         continue;
       }

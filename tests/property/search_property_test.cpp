@@ -189,6 +189,44 @@ TEST_CASE("What is pruned does not depend on the workers") {
   });
 }
 
+/// Every layer its own recompute mode.
+SearchSpace planned_space() {
+  SearchSpace space;
+  space.of(Dimension::recompute).values = {static_cast<std::int64_t>(Recompute::per_layer)};
+  return space;
+}
+
+TEST_CASE("A search with plans: workers change nothing, pruned is exhaustive, kept factors are fresh ones, uniform modes that fit still do") {
+  for_requests([](const Scenario& scenario) {
+    const auto space = planned_space();
+    const auto all = search_strategies(scenario, space, options(2, true));
+    const auto one = search_strategies(scenario, space, options(1, false));
+    REQUIRE(one.ranking.size() == std::min<std::size_t>(30, all.ranking.size()));
+    CHECK(std::equal(one.ranking.begin(), one.ranking.end(), all.ranking.begin(), same));
+    for (const int jobs : {2, 3, 8}) {
+      const auto many = search_strategies(scenario, space, options(jobs, false));
+      CHECK(many.stats.pruned == one.stats.pruned);
+      CHECK(many.stats.rejected == one.stats.rejected);
+      CHECK(many.stats.example == one.stats.example);
+      CHECK(many.ranking == one.ranking);
+    }
+    const Scenario priced = search_scenario(scenario, space, {});
+    for (const auto& candidate : one.candidates) {
+      const auto fresh = price_strategy(priced, candidate.config);
+      CHECK(fresh.time.step.value == Approx(candidate.time.step.value).epsilon(1e-12));
+      CHECK(fresh.memory.peak().reserved.value == Approx(candidate.memory.peak().reserved.value).epsilon(1e-12));
+      CHECK(candidate.plan);
+    }
+    std::set<ParallelConfig> fitting;
+    for (const auto& candidate : all.ranking) fitting.insert(candidate.config);
+    if (all.stats.rejected[static_cast<std::size_t>(Rejection::equivalent)] > 0) return;  // another one stands for it
+    for (auto candidate : search_strategies(scenario, {}, options(2, true)).ranking) {
+      candidate.config.recompute = Recompute::per_layer;
+      CHECK(fitting.count(candidate.config) == 1);
+    }
+  });
+}
+
 TEST_CASE("No two ranked candidates of a pipeline cost the same") {
   for_requests([](const Scenario& scenario) {
     std::set<std::tuple<ParallelConfig, double, double>> seen;
