@@ -34,6 +34,29 @@ int edit_distance(std::string_view a, std::string_view b) {
   return previous[width - 1];
 }
 
+namespace {
+
+/// Whether `part` is `whole` with letters left out: how people shorten names.
+bool shortens(std::string_view part, std::string_view whole) {
+  std::size_t at = 0;
+  for (const char c : whole)
+    if (at < part.size() && part[at] == c) ++at;
+  return at == part.size();
+}
+
+/// Edits within which a name can be a slip for another: one in a short word, a quarter of a longer one but never more than four; a
+/// third of the longer one where the other only leaves letters out and starts alike.
+int tolerated_edits(std::string_view a, std::string_view b) {
+  constexpr std::size_t kShortWord = 4, kMostSlips = 4;
+  if (a.empty() || b.empty()) return 0;
+  const std::size_t longest = std::max(a.size(), b.size());
+  if (std::min(a.size(), b.size()) < kShortWord) return 1;
+  if (a.front() == b.front() && (shortens(a, b) || shortens(b, a))) return static_cast<int>(std::max<std::size_t>(2, longest / 3));
+  return static_cast<int>(std::clamp<std::size_t>(longest / 4, 1, kMostSlips));
+}
+
+}  // namespace
+
 std::optional<std::string> nearest_name(std::string_view name, const std::vector<std::string>& known) {
   constexpr std::size_t kLongestCompared = 64;  // names are short; a pasted file is not a misspelt name
   if (name.size() > kLongestCompared) return std::nullopt;
@@ -42,9 +65,9 @@ std::optional<std::string> nearest_name(std::string_view name, const std::vector
   std::optional<std::string> found;
   for (const auto& candidate : known) {
     if (candidate.size() > kLongestCompared) continue;
-    const int distance = edit_distance(wanted, canonical_name(candidate));
-    const int tolerated = static_cast<int>(std::max<std::size_t>(2, std::max(name.size(), candidate.size()) / 3));
-    if (distance <= tolerated && distance < best) {
+    const std::string known_name = canonical_name(candidate);
+    const int distance = edit_distance(wanted, known_name);
+    if (distance <= tolerated_edits(wanted, known_name) && distance < best) {
       best = distance;
       found = candidate;
     }

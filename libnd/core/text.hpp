@@ -13,7 +13,8 @@ namespace nd::core {
 [[nodiscard]] std::string canonical_name(std::string_view name);
 /// Optimal string alignment distance (insert, delete, replace, swap neighbours).
 [[nodiscard]] int edit_distance(std::string_view a, std::string_view b);
-/// The known name nearest to `name`, nullopt when nothing is near (more than a third of the longer name away).
+/// The known name nearest to `name`, nullopt when nothing is near: one edit in words of less than four letters,
+/// a quarter of longer ones (at most four), a third where one name only shortens the other.
 [[nodiscard]] std::optional<std::string> nearest_name(std::string_view name, const std::vector<std::string>& known);
 /// "did you mean 'x'?" or "known: a, b, c" (at most 12, then "...").
 [[nodiscard]] std::string name_hint(std::string_view name, const std::vector<std::string>& known);

@@ -21,6 +21,19 @@ TEST_CASE("the nearest known name is proposed when it is near", "[text]") {
   CHECK_FALSE(nearest_name(std::string(100000, 'x'), known));
 }
 
+TEST_CASE("a name far away is no slip", "[text]") {
+  const std::vector<std::string> known{"hf", "search", "megatron", "mindspeed", "tp", "micro_batch_size", "use_gmm"};
+  // Half of a short word, or another word of the same length, is not a slip of the finger.
+  for (const char* const name : {"zz", "x", "", "magnet", "research_x", "mindless", "user", "match_size", "mixed_precision_type"}) {
+    INFO(name);
+    CHECK_FALSE(nearest_name(name, known));
+  }
+  CHECK(nearest_name("seach", known) == std::optional<std::string>("search"));
+  CHECK(nearest_name("megatorn", known) == std::optional<std::string>("megatron"));
+  CHECK(nearest_name("micro_bs", known) == std::nullopt);
+  CHECK(nearest_name("micro_batch", known) == std::optional<std::string>("micro_batch_size"));  // letters left out
+}
+
 TEST_CASE("numbers are read whole or not at all", "[text]") {
   CHECK(parse_integer("-12") == std::optional<std::int64_t>(-12));
   CHECK_FALSE(parse_integer("12x"));
