@@ -16,7 +16,7 @@ std::vector<std::string> stems(const ResolvedPlace& place, std::int64_t ranks) {
 }
 
 nd::Diagnostic note(const ResolvedPlace& place, std::string message) {
-  auto out = nd::make_diagnostic(nd::Errc::unsupported, {place.file, 0, 0, {}}, std::move(message));
+  auto out = nd::make_diagnostic(nd::Errc::unsupported, {place.files.main, 0, 0, {}}, std::move(message));
   out.severity = nd::Severity::note;
   return out;
 }
@@ -26,7 +26,7 @@ nd::Diagnostic note(const ResolvedPlace& place, std::string message) {
 std::vector<std::string> resolved_paths(const ResolvedPlace& place) {
   std::vector<std::string> out;
   if (place.folder.empty()) return out;
-  const auto suffixes = nd::resolved_suffixes(place.format, place.file);
+  const auto suffixes = nd::resolved_suffixes(place.format, place.files);
   if (suffixes.empty()) return out;
   for (const auto& stem : stems(place, place.ranks))
     for (const auto& suffix : suffixes) out.push_back(stem + suffix);
@@ -37,11 +37,11 @@ ResolvedOutcome write_resolved_files(const ResolvedPlace& place, const nd::Searc
   ResolvedOutcome out;
   const auto& candidates = report.result.candidates;
   if (place.folder.empty() || candidates.empty()) return out;
-  if (nd::resolved_suffixes(place.format, place.file).empty()) {
+  if (nd::resolved_suffixes(place.format, place.files).empty()) {
     out.notes.push_back(note(place, "a file of this format states no strategy; none is written back"));
     return out;
   }
-  const auto original = nd::read_original(place.format, place.file);
+  const auto original = nd::read_original(place.format, place.files);
   if (!original) {
     out.problems = original.error().diagnostics;
     return out;

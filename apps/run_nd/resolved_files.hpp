@@ -12,7 +12,8 @@ namespace run_nd {
 /// Where strategies are written back to: the folder of -o and the input whose format they take.
 struct ResolvedPlace {
   std::string folder;  ///< empty: nowhere
-  std::string format, file;
+  std::string format;
+  nd::RequestFiles files;  ///< main: the input; its companions
   std::int64_t ranks = 0;  ///< strategies that are written one by one, besides the best
 };
 

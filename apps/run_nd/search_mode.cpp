@@ -277,7 +277,8 @@ class SearchMode {
 
   /// As many ranks one by one as -t asks for.
   [[nodiscard]] ResolvedPlace resolved_place() const {
-    return {.folder = options_.output_dir, .format = prepared_.format, .file = prepared_.file, .ranks = options_.top.value_or(0)};
+    return {.folder = options_.output_dir, .format = prepared_.format,
+            .files = {.main = prepared_.file, .train = options_.train_yaml, .accelerate = options_.accelerate_yaml}, .ranks = options_.top.value_or(0)};
   }
 
   bool write_strategies() {

@@ -217,7 +217,7 @@ const std::vector<Format>& formats() {
       {"hyper_v2", "HyperParallel train.yaml", ".yaml .yml", sniff_hyper_v2, read_hyper_v2, write_hyper_v2},
       {"hf", "Hugging Face config.json", ".json", sniff_hf, read_hf},
       {"search", "search config", ".yaml .yml", sniff_search, read_search_config, write_search_config},
-      {"hyperparallel2", "HyperParallel in three files", ".yaml .yml", sniff_nothing, read_alone},
+      {"hyperparallel2", "HyperParallel in three files", ".yaml .yml", sniff_nothing, read_alone, write_hyperparallel2},
       {"torchtitan", "TorchTitan TOML", ".toml", sniff_torchtitan, read_torchtitan, write_torchtitan, "", "hyperparallel"},
       {"hf_trainer", "training arguments of the Hugging Face Trainer", ".yaml .yml .json", sniff_hf_trainer, read_hf_trainer, write_hf_trainer},
       {"accelerate", "Accelerate YAML", ".yaml .yml", sniff_accelerate, read_accelerate, write_accelerate},

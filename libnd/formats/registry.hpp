@@ -34,5 +34,7 @@ struct ReadAs {
 };
 /// Reads a document that is in memory; `path` says its suffix and where files named inside are.
 [[nodiscard]] Result<Request> read_text(std::string_view text, const std::string& path, const DataStore& data, const ReadAs& as);
+/// Reads an input of several documents that are in memory: the three-file form, a bare model with its trainer's files.
+[[nodiscard]] Result<Request> read_documents(const Original& original, const DataStore& data, const ReadOptions& options);
 
 }  // namespace nd::formats

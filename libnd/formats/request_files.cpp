@@ -11,6 +11,7 @@
 #include "formats/registry.hpp"
 #include "formats/tree/scalar.hpp"
 #include "nd/formats.hpp"
+#include "nd/resolved.hpp"
 
 namespace nd {
 
@@ -34,6 +35,18 @@ std::optional<ConfigNode> read_companion(const std::string& path, const char* op
   return std::nullopt;
 }
 
+Result<Request> read_merged(const ThreeFiles& files, const std::string& path, const DataStore& data, const ReadOptions& options) {
+  std::vector<Diagnostic> notes;
+  const auto merged = merge_three_files(files, notes);
+  if (!merged) return merged.error();
+  auto out = read_hyper_v2(*merged, path, data, options);
+  if (!out) return out;
+  out->format = "hyperparallel2";
+  out->file = path;
+  out->notes.insert(out->notes.begin(), notes.begin(), notes.end());
+  return out;
+}
+
 /// The three files of `hyperparallel2`.
 Result<Request> read_three(const RequestFiles& files, const DataStore& data, const ReadOptions& options) {
   std::vector<Diagnostic> problems;
@@ -45,28 +58,20 @@ Result<Request> read_three(const RequestFiles& files, const DataStore& data, con
   const auto model = read_companion(files.main, "-y", problems), train = read_companion(files.train, "--train-yaml", problems),
              accelerate = read_companion(files.accelerate, "--accelerate-yaml", problems);
   if (!model || !train || !accelerate) return Error(std::move(problems));
-  std::vector<Diagnostic> notes;
-  const auto merged = merge_three_files({*model, *train, *accelerate}, notes);
-  if (!merged) return merged.error();
-  auto out = read_hyper_v2(*merged, files.main, data, options);
-  if (!out) return out;
-  out->format = "hyperparallel2";
-  out->file = files.main;
-  out->notes.insert(out->notes.begin(), notes.begin(), notes.end());
-  return out;
+  return read_merged({*model, *train, *accelerate}, files.main, data, options);
 }
 
 /// A Hugging Face model with the run that its trainer's files state.
-Result<Request> with_trainer_files(Request model, const RequestFiles& files, const ReadOptions& options) {
-  std::vector<Diagnostic> problems;
-  std::optional<ConfigNode> train, accelerate;
-  if (!files.train.empty()) train = read_companion(files.train, "--train-yaml", problems);
-  if (!files.accelerate.empty()) accelerate = read_companion(files.accelerate, "--accelerate-yaml", problems);
-  if (!problems.empty()) return Error(std::move(problems));
+struct TrainerFile {
+  std::string path;
+  std::optional<ConfigNode> root;
+};
+Result<Request> with_trainer_files(Request model, const TrainerFile& train, const TrainerFile& accelerate, const ReadOptions& options) {
   Findings findings;
   HfRunReader reader(options, findings);
-  if (train) reader.any(*train, files.train);
-  if (accelerate) reader.any(*accelerate, files.accelerate);
+  if (train.root) reader.any(*train.root, train.path);
+  if (accelerate.root) reader.any(*accelerate.root, accelerate.path);
+  reader.adapters_of(model.model);
   model.run = reader.finish();
   sort_by_place(findings.problems);
   if (!findings.problems.empty()) return Error(without_repeats(std::move(findings.problems)));
@@ -94,7 +99,12 @@ Result<Request> read_run(const RequestFiles& files, const DataStore& data, const
   if (base->format != "hf")
     return make_error(Errc::conflict, at_option(option), "completes a Hugging Face model, or HyperParallel's model file together with its other companion",
                       "-y is a file of format '" + base->format + "', which states its run itself");
-  return with_trainer_files(*std::move(base), files, options);
+  std::vector<Diagnostic> problems;
+  TrainerFile train{files.train, {}}, accelerate{files.accelerate, {}};
+  if (!files.train.empty()) train.root = read_companion(files.train, "--train-yaml", problems);
+  if (!files.accelerate.empty()) accelerate.root = read_companion(files.accelerate, "--accelerate-yaml", problems);
+  if (!problems.empty()) return Error(std::move(problems));
+  return with_trainer_files(*std::move(base), train, accelerate, options);
 }
 
 Result<Request> read_with_search(const RequestFiles& files, const DataStore& data, const ReadOptions& options) {
@@ -127,6 +137,24 @@ Result<Request> read_with_search(const RequestFiles& files, const DataStore& dat
 }
 
 }  // namespace
+
+Result<Request> read_documents(const Original& original, const DataStore& data, const ReadOptions& options) {
+  const auto parsed = [](const std::string& text, const std::string& path) -> Result<ConfigNode> {
+    if (path.empty()) return ConfigNode{};
+    return parse_document(text, path);
+  };
+  const bool three = original.format == "hyperparallel2";
+  const auto main = parsed(original.text, three ? original.file : std::string()), train = parsed(original.train_text, original.train_file),
+             accelerate = parsed(original.accelerate_text, original.accelerate_file);
+  for (const auto* const one : {&main, &train, &accelerate})
+    if (!*one) return one->error();
+  if (three) return read_merged({*main, *train, *accelerate}, original.file, data, options);
+  auto base = read_request(original.file, original.format, data, options);
+  if (!base) return base;
+  const auto given = [](const std::string& path, const ConfigNode& root) { return TrainerFile{path, path.empty() ? std::nullopt : std::optional(root)}; };
+  return with_trainer_files(*std::move(base), given(original.train_file, *train), given(original.accelerate_file, *accelerate), options);
+}
+
 }  // namespace formats
 
 Result<Request> read_request(const RequestFiles& files, const DataStore& data, const ReadOptions& options) {

@@ -58,9 +58,10 @@ class CandidatePlanner {
   void read_base() {
     auto request = take(read_request(request_.base, request_.format, data_));
     if (!request) return;
-    if (resolved_suffixes(request->format, request->file).empty())
+    const RequestFiles files{.main = request->file};
+    if (resolved_suffixes(request->format, files).empty())
       return problem(Errc::unsupported, {request->file, 0, 0, {}}, "states a model only: there is no strategy to write a candidate into", "give the trainer's configuration");
-    if (auto original = take(read_original(request->format, request->file))) original_ = std::move(*original);
+    if (auto original = take(read_original(request->format, files))) original_ = std::move(*original);
     run_ = request->run;
     if (auto model = take(resolve_model(request->model, {request->file, 0, 0, {}}))) scenario_.model = std::move(*model);
     const std::string device = request_.device.empty() ? run_.device_type : request_.device;

@@ -34,6 +34,28 @@ TEST_CASE("A launch script is read, and comes back with the best strategy in it"
   CHECK_FALSE(strategy(listed.out).empty());
 }
 
+TEST_CASE("A launch script of other devices than -d comes back for those") {
+  // SLURM_NNODES defaults to 4 nodes of 8: 64 devices are 8 of them, the rest of the launcher's words stays.
+  const Folder folder("resolved_devices");
+  const std::string out = folder.path("out");
+  const auto run = run_nd("-y " + example("megatron/pretrain_mixtral_8x7b.sh") + " -A H100 -d 64 -o " + out);
+  INFO(run.err);
+  REQUIRE(run.status == 0);
+  CHECK_THAT(read_file(out + "/resolved.sh"), Contains("NNODES=${SLURM_NNODES:-\"8\"}"));
+  CHECK_THAT(read_file(out + "/resolved.sh"), Contains("GPUS_PER_NODE=8"));
+}
+
+TEST_CASE("A run in three files comes back in three") {
+  const Folder folder("resolved_three");
+  const std::string out = folder.path("out"), in = example("hyperparallel2/llama31_8b/");
+  const auto run = run_nd("-y " + in + "model.yaml --train-yaml " + in + "train.yaml --accelerate-yaml " + in + "accelerate.yaml -d 32 -t 1 -o " + out);
+  INFO(run.err);
+  REQUIRE(run.status == 0);
+  CHECK(read_file(out + "/resolved.yaml") == read_file(in + "model.yaml"));  // a model has no strategy
+  const auto again = run_nd("-y " + out + "/resolved.yaml --train-yaml " + out + "/resolved.train.yaml --accelerate-yaml " + out + "/resolved.accelerate.yaml -d 32 --explain file");
+  CHECK(again.status == 0);
+}
+
 TEST_CASE("The input is never written over") {
   const Folder folder("resolved_over");
   const std::string out = folder.path("out");

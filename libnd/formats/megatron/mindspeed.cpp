@@ -194,7 +194,7 @@ class MindSpeedReader {
     run.schedule = *run.vpp > 1 ? Schedule::interleaved : Schedule::one_f_one_b;
     if (const auto sequence = module.boolean("sequence_parallel")) state(run, "sequence_parallel", &RunSpec::sequence_parallel, std::optional<bool>(*sequence && *run.tp > 1), module.where("sequence_parallel"));
     else run.sequence_parallel = false;
-    if (*run.cp > 1) run.cp_algorithm = CpAlgorithm::all_gather;
+    run.cp_algorithm = CpAlgorithm::all_gather;  // of other degrees too: the file has no word for another
     // What the trainer does whatever the file says.
     run.zero = ZeroLevel::optimizer;
     run.optimizer_shard = *run.dp;

@@ -203,6 +203,7 @@ Result<std::string> edit_script(const std::string& text, const std::string& file
   if (!arguments) return arguments.error();
   std::map<std::string, std::string> wanted = flat_values(before->root);
   for (const auto& change : changes) {
+    if (change.name == "world_size" && !arguments->find("world_size")) continue;  // the launcher's words say it, below
     if (change.value) wanted[change.name] = change.value->empty() ? "true" : *change.value;
     else wanted.erase(change.name);
   }

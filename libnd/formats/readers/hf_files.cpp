@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <filesystem>
+#include <utility>
 
 #include "core/text.hpp"
 #include "formats/family.hpp"
@@ -63,8 +64,13 @@ Result<Request> read_hf_trainer(const ConfigNode& root, const std::string& path,
   Findings findings;
   HfRunReader reader(options, findings);
   reader.trainer(root, path);
+  Request named;
+  named_model(root, path, data, named);
+  reader.adapters_of(named.model);
   auto out = finished(reader, findings);
-  if (out) named_model(root, path, data, *out);
+  if (!out) return out;
+  out->model = std::move(named.model);
+  out->notes.insert(out->notes.end(), named.notes.begin(), named.notes.end());
   return out;
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/integer.hpp"
 #include "core/text.hpp"
+#include "formats/adapters.hpp"
 #include "formats/readers/values.hpp"
 #include "formats/tree/scalar.hpp"
 
@@ -152,16 +153,7 @@ void HfRunReader::trainer(const ConfigNode& root, const std::string& path) {
     state(run_, "flash_attention", &RunSpec::flash_attention, std::optional(core::canonical_name(*kernel) != "eager"), map.where("attn_implementation"));
   for (const std::string_view key : {"use_liger_kernel", "use_liger"})
     if (is_on(map.child(key))) run_.features = {"liger"};
-  // TRL switches adapters on by use_peft, LLaMA-Factory by finetuning_type; ranks beside a switch that is off mean nothing.
-  const auto tuning = map.string("finetuning_type");
-  const bool switched_off = (map.has("use_peft") && !is_on(map.child("use_peft"))) || (tuning && core::canonical_name(*tuning) == "full");
-  for (const std::string_view key : {"use_peft", "use_lora", "finetuning_type", "lora_r", "lora_rank", "load_in_4bit", "load_in_8bit"}) {
-    const ConfigNode* const node = map.child(key);
-    const bool is_switch = key.substr(0, 3) == "use" || key.substr(0, 4) == "load";
-    const bool adapts = is_switch ? is_on(node) : key == "finetuning_type" ? tuning && core::canonical_name(*tuning) != "full" : node != nullptr && !switched_off;
-    if (!adapts) continue;
-    findings_.problems.push_back(make_diagnostic(Errc::unsupported, node->where, "adapters on a frozen base cannot be priced from this file", "without them, full fine-tuning is priced"));
-  }
+  tuning(args);
   if (is_on(map.child("torch_compile"))) findings_.note(map.where("torch_compile"), "torch.compile is not priced");
   if (const ConfigNode* const words = map.child("fsdp")) {
     std::string all = words->text;
@@ -184,6 +176,80 @@ void HfRunReader::trainer(const ConfigNode& root, const std::string& path) {
   }
   map.ignore({"model_name_or_path", "fsdp_config"});
   args.refuse_slips();  // training arguments hold a hundred keys without a price
+}
+
+/// TRL switches adapters on by use_peft, LLaMA-Factory by finetuning_type; ranks beside a switch that is off mean nothing.
+void HfRunReader::tuning(Section& args) {
+  MapReader& map = args.map();
+  const auto kind = map.string("finetuning_type");
+  const std::string type = core::canonical_name(kind.value_or(""));
+  const bool by_switch = map.has("use_peft") || map.has("use_lora"), on = is_on(map.child("use_peft")) || is_on(map.child("use_lora"));
+  const auto rank_key = args.key({"lora_rank", "lora_r"});
+  const ConfigNode* const rank = map.child(rank_key);
+  const bool adapts = kind ? type == "lora" : by_switch ? on : rank != nullptr;
+  const auto bits = map.integer("quantization_bit");
+  const bool four = is_on(map.child("load_in_4bit")) || bits == 4, eight = is_on(map.child("load_in_8bit")) || bits == 8;
+  const bool twice = is_on(map.child("use_bnb_nested_quant")) || is_on(map.child("bnb_4bit_use_double_quant")) ||
+                     (bits && !(map.has("double_quantization") && !is_on(map.child("double_quantization"))));
+  const auto refuse = [this](const SourceRef& where, const std::string& what) {
+    findings_.problems.push_back(make_diagnostic(Errc::unsupported, where, what + " cannot be priced", "full fine-tuning and low-rank adapters (lora) are"));
+  };
+  if (kind && type != "full" && type != "lora") return refuse(map.where("finetuning_type"), "fine-tuning of type '" + kind->substr(0, kShown) + "'");
+  if (!adapts) {
+    if (four || eight) refuse(args.node().where, "quantised weights without adapters on them");
+    return;
+  }
+  // LLaMA-Factory's FinetuningArguments.lora_rank is 8, TRL's ModelConfig.lora_r 16.
+  const std::int64_t usual = kind ? 8 : 16;
+  adapter_where_ = rank != nullptr ? rank->where : kind ? map.where("finetuning_type") : map.where("use_peft");
+  adapter_rank_ = map.positive(rank_key).value_or(usual);
+  if (rank == nullptr) findings_.warn(Errc::missing_field, adapter_where_, "the rank of the adapters is not stated: " + std::to_string(usual) + ", the trainer's default");
+  adapter_targets(map);
+  state(run_, "frozen_base", &RunSpec::frozen_base, std::optional(true), adapter_where_);
+  // bitsandbytes: 4 bits and a 32-bit constant per 64 weights, or 0.127 bits where the constants are quantised too (QLoRA, section 3).
+  constexpr double kFourBit = 0.5 + 4.0 / 64, kFourBitTwice = 0.5 + 0.127 / 8, kEightBit = 1;
+  if (four) run_.base_weight_bytes = twice ? kFourBitTwice : kFourBit;
+  if (eight) run_.base_weight_bytes = kEightBit;
+}
+
+void HfRunReader::adapter_targets(MapReader& map) {
+  struct Word {
+    std::string_view name, targets;
+  };
+  constexpr std::array<Word, 11> kWords{{{"q_proj", "q"}, {"k_proj", "k"}, {"v_proj", "v"}, {"o_proj", "o"}, {"qkv_proj", "qkv"}, {"gate_proj", "gate"}, {"up_proj", "up"},
+                                         {"down_proj", "fc2"}, {"gate_up_proj", "fc1"}, {"all", "q k v o gate up fc2"}, {"all_linear", "q k v o gate up fc2"}}};
+  const std::string_view key = map.has("lora_target") ? "lora_target" : "lora_target_modules";
+  const ConfigNode* const stated = map.child(key);
+  if (stated == nullptr || stated->is_null()) {
+    // LLaMA-Factory adapts every linear layer; PEFT's own table has the query and value projections of Llama-like models.
+    const bool factory = map.has("finetuning_type");
+    adapter_targets_ = factory ? "q k v o gate up fc2" : "q v";
+    findings_.warn(Errc::missing_field, adapter_where_, std::string("which matrices are adapted is not stated: ") + (factory ? "all of them" : "queries and values") + ", the trainer's default");
+    return;
+  }
+  std::vector<std::string> names;
+  for (const auto& item : stated->items) names.push_back(item.text);
+  if (stated->is_scalar()) names = core::split(stated->text, ',');
+  for (const auto& name : names) {
+    const std::string wanted = core::canonical_name(core::trim(name));
+    const auto* const word = std::find_if(kWords.begin(), kWords.end(), [&wanted](const Word& one) { return one.name == wanted; });
+    if (word == kWords.end())
+      findings_.problems.push_back(make_diagnostic(Errc::unsupported, stated->where, "adapters on '" + name.substr(0, kShown) + "' cannot be priced",
+                                                   "q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj, all"));
+    else adapter_targets_ += (adapter_targets_.empty() ? "" : " ") + std::string(word->targets);
+  }
+}
+
+void HfRunReader::adapters_of(const ModelSpec& model) {
+  if (adapter_rank_ == 0) return;
+  const auto refuse = [this](const std::string& why, const std::string& hint) {
+    findings_.problems.push_back(make_diagnostic(Errc::unsupported, adapter_where_, why, hint));
+  };
+  if (!model.hidden_size || !model.num_hidden_layers)
+    return refuse("adapters can only be priced with the model they are on", "-y config.json with this file as --train-yaml, or model_name_or_path a folder or preset");
+  if (model.num_experts.value_or(0) > 1 || model.kv_lora_rank || !model.layer_types.empty())
+    return refuse("adapters on a model with experts, latent attention or mixed layers cannot be priced", "without them, full fine-tuning is priced");
+  run_.trained_parameters = adapter_elements(model, adapter_rank_, adapter_targets_);
 }
 
 void HfRunReader::deepspeed_file(const std::string& named, const std::string& path, const SourceRef& where) {
@@ -379,6 +445,9 @@ void HfRunReader::batches(std::int64_t dp) {
 }
 
 void HfRunReader::widths() {
+  // A frozen base stays in the type it is loaded in: 16 bits where LLaMA-Factory or a quantised load decide, else what is stated.
+  if (adapter_rank_ > 0 && !loaded_ && mixed_) loaded_ = mixed_;
+  if (adapter_rank_ > 0 && !run_.base_weight_bytes) run_.base_weight_bytes = loaded_ && *loaded_ != Dtype::fp32 ? 2.0 : 4.0;
   if (mixed_) {
     state(run_, "compute_dtype", &RunSpec::compute_dtype, mixed_, mixed_where_);
   } else if (mixed_open_) {

@@ -23,6 +23,8 @@ class HfRunReader {
   void deepspeed(const ConfigNode& root);
   /// By its keys: one of the three.
   void any(const ConfigNode& root, const std::string& path);
+  /// Low-rank adapters that were read, counted on this model. Without a model's widths they are refused. Before finish().
+  void adapters_of(const ModelSpec& model);
   [[nodiscard]] RunSpec finish();
 
  private:
@@ -44,6 +46,8 @@ class HfRunReader {
   void zero_section(Section& section);
   void deepspeed_file(const std::string& named, const std::string& path, const SourceRef& where);
   void not_priced(const SourceRef& where, const std::string& what);
+  void tuning(Section& args);
+  void adapter_targets(MapReader& map);
   void batches(std::int64_t dp);
   void widths();
   [[nodiscard]] std::int64_t inner() const { return run_.tp.value_or(1) * run_.pp.value_or(1) * run_.cp.value_or(1); }
@@ -55,6 +59,9 @@ class HfRunReader {
   Count machines_, shard_, replicas_, micro_, accumulation_, total_;
   SourceRef micro_where_, accumulation_where_, total_where_, mixed_where_;
   std::optional<Dtype> mixed_, loaded_;  ///< autocast type; type the weights are loaded in
+  std::int64_t adapter_rank_ = 0;     ///< 0: no adapters
+  std::string adapter_targets_;       ///< words of adapter_elements()
+  SourceRef adapter_where_;
   bool mixed_stated_ = false, mixed_open_ = false, trainer_seen_ = false;
 };
 

@@ -68,6 +68,8 @@ void put_fsdp(StrategyEditor& file, const ResolvedStrategy& s) {
 void put_accelerate(StrategyEditor& file, const ResolvedStrategy& s) {
   const ParallelConfig& c = s.config;
   file.put("", {"num_processes"}, s.devices);
+  if (const ConfigNode* const steps = file.stated("", {"gradient_accumulation_steps"}); steps != nullptr && !is_auto(steps))
+    file.put("", {"gradient_accumulation_steps"}, std::int64_t{c.micro_batch_num});
   const ConfigNode* const type = file.stated("", {"distributed_type"});
   const std::string word = type == nullptr ? std::string() : core::canonical_name(type->text);
   if (word == "fsdp") put_fsdp(file, s);

@@ -8,6 +8,7 @@
 #include "formats/registry.hpp"
 #include "formats/tree/node.hpp"
 #include "formats/write/writer.hpp"
+#include "formats/write/writers.hpp"
 #include "layout/layout.hpp"
 #include "nd/plan.hpp"
 #include "nd/run_spec.hpp"
@@ -25,6 +26,21 @@ const Format* find_row(std::string_view id) {
 }
 
 SourceRef at(const Original& original) { return {original.file, 0, 0, {}}; }
+
+/// The formats that spread a run over companions of the main file.
+bool has_companions(std::string_view format, const RequestFiles& files) {
+  return (format == "hyperparallel2" || format == "hf") && (!files.train.empty() || !files.accelerate.empty());
+}
+
+/// The original with what was written in place of its texts.
+Original written_over(Original original, const std::vector<ResolvedFile>& files) {
+  for (const auto& file : files) {
+    if (file.suffix.starts_with(".train")) original.train_text = file.text;
+    else if (file.suffix.starts_with(".accelerate")) original.accelerate_text = file.text;
+    else original.text = file.text;
+  }
+  return original;
+}
 
 /// Layers and recomputed layers of each stage and chunk as they are priced.
 ResolvedStrategy strategy_of(const Scenario& scenario, const ParallelConfig& config) {
@@ -81,7 +97,7 @@ class ReadBack {
  private:
   /// Files of the Hugging Face stack state parts of a run: what they do not mention stands elsewhere, as the strategy has it.
   void leave_open(RunSpec& spec) {
-    if (original_.format != "accelerate" && original_.format != "deepspeed" && original_.format != "hf_trainer") return;
+    if (original_.format != "accelerate" && original_.format != "deepspeed" && original_.format != "hf_trainer" && original_.format != "hf") return;
     const auto add = [this](const std::string& what) { left_open_ += (left_open_.empty() ? "" : ", ") + what; };
     if (!spec.micro_batch_size) {
       spec.micro_batch_size = wanted_.micro_batch_size;
@@ -171,11 +187,14 @@ bool says_plan(const ResolvedStrategy& strategy, const LayerPlan& plan) {
 
 Result<std::vector<ResolvedFile>> write_checked(const Original& original, const Scenario& scenario, const ResolvedStrategy& strategy, const DataStore& data) {
   const auto* const row = find_row(original.format);
-  if (row == nullptr || row->write == nullptr)
-    return make_error(Errc::unsupported, at(original), "a file of this format states no strategy; nothing is written back");
-  auto files = row->write(original, strategy);
+  const bool several = !original.train_file.empty() || !original.accelerate_file.empty();
+  const auto write = several && original.format == "hf" ? write_trainer_files : row == nullptr ? nullptr : row->write;
+  if (write == nullptr) return make_error(Errc::unsupported, at(original), "a file of this format states no strategy; nothing is written back");
+  auto files = write(original, strategy);
   if (!files) return files;
-  const auto read = read_text(files->front().text, original.file, data, {original.format, {.devices = scenario.run.devices}});
+  const ReadOptions options{.devices = scenario.run.devices};
+  const auto read = several ? read_documents(written_over(original, *files), data, options)
+                            : read_text(files->front().text, original.file, data, {original.format, options});
   if (!read) {
     auto problems = read.error().diagnostics;
     problems.insert(problems.begin(), make_diagnostic(Errc::internal, at(original), "what was written back cannot be read"));
@@ -190,15 +209,34 @@ Result<std::vector<ResolvedFile>> write_checked(const Original& original, const 
 }  // namespace
 }  // namespace formats
 
-Result<Original> read_original(std::string_view format, const std::string& file) {
-  return formats::read_text_file(file).transform(
-      [&](const std::string& text) { return Original{std::string(format), file, text}; });
+Result<Original> read_original(std::string_view format, const RequestFiles& files) {
+  Original out;
+  out.format = format;
+  out.file = files.main;
+  const bool several = formats::has_companions(format, files);
+  if (several) {
+    out.train_file = files.train;
+    out.accelerate_file = files.accelerate;
+  }
+  for (const auto& [file, text] : {std::pair{&out.file, &out.text}, std::pair{&out.train_file, &out.train_text}, std::pair{&out.accelerate_file, &out.accelerate_text}}) {
+    if (file->empty() || (format == "hf" && text == &out.text)) continue;  // the model is not written; it may be a preset
+    auto read = formats::read_text_file(*file);
+    if (!read) return read.error();
+    *text = *std::move(read);
+  }
+  return out;
 }
 
-std::vector<std::string> resolved_suffixes(std::string_view format, const std::string& file) {
+std::vector<std::string> resolved_suffixes(std::string_view format, const RequestFiles& files) {
+  const auto extension = [](const std::string& file) { return std::filesystem::path(file).extension().string(); };
   const auto* const row = formats::find_row(format);
-  if (row == nullptr || row->write == nullptr) return {};
-  std::vector<std::string> out{std::filesystem::path(file).extension().string()};
+  std::vector<std::string> out;
+  if (row != nullptr && row->write != nullptr) out.push_back(extension(files.main));
+  if (formats::has_companions(format, files)) {
+    if (!files.train.empty()) out.push_back(".train" + extension(files.train));
+    if (!files.accelerate.empty()) out.push_back(".accelerate" + extension(files.accelerate));
+  }
+  if (row == nullptr || row->write == nullptr) return out;
   for (std::size_t from = 0; from < row->extra_suffixes.size();) {
     const std::size_t end = std::min(row->extra_suffixes.find(' ', from), row->extra_suffixes.size());
     if (const auto suffix = row->extra_suffixes.substr(from, end - from); suffix != out.front()) out.emplace_back(suffix);

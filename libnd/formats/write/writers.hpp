@@ -18,6 +18,9 @@ namespace nd::formats {
 [[nodiscard]] Result<std::vector<ResolvedFile>> write_deepspeed(const Original& original, const ResolvedStrategy& strategy);
 [[nodiscard]] Result<std::vector<ResolvedFile>> write_accelerate(const Original& original, const ResolvedStrategy& strategy);
 [[nodiscard]] Result<std::vector<ResolvedFile>> write_hf_trainer(const Original& original, const ResolvedStrategy& strategy);
+[[nodiscard]] Result<std::vector<ResolvedFile>> write_hyperparallel2(const Original& original, const ResolvedStrategy& strategy);
+/// The companions of a bare model: its own file states no strategy and is not written.
+[[nodiscard]] Result<std::vector<ResolvedFile>> write_trainer_files(const Original& original, const ResolvedStrategy& strategy);
 [[nodiscard]] Result<std::vector<ResolvedFile>> write_search_config(const Original& original, const ResolvedStrategy& strategy);
 
 /// Edits of one document that several writers make alike. Thread-compatible.

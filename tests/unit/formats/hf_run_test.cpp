@@ -182,8 +182,34 @@ TEST_CASE("Trainer arguments", "[hf_trainer]") {
   CHECK(run_of(trainer(base + "fsdp: full_shard auto_wrap}", 8)).zero == ZeroLevel::parameters);
   CHECK(run_of(trainer(base + "fsdp: [shard_grad_op]}", 8)).zero == ZeroLevel::gradients);
   CHECK(run_of(trainer(base + "x: 1}", 8)).zero == ZeroLevel::none);
-  CHECK(problems(trainer(base + "use_peft: true}", 8)).find("adapters on a frozen base cannot be priced") != std::string::npos);
+  CHECK(problems(trainer(base + "use_peft: true}", 8)).find("adapters can only be priced with the model they are on") != std::string::npos);
   CHECK(problems(trainer("{per_device_train_batch_size: 0}", 8)).find("must be at least 1") != std::string::npos);
+}
+
+TEST_CASE("Low-rank adapters on a frozen base", "[hf_trainer]") {
+  const std::string base = "{per_device_train_batch_size: 1, gradient_accumulation_steps: 1, max_length: 2048, bf16: true, model_name_or_path: meta-llama/Llama-3.1-8B, ";
+  // Llama-3.1-8B: h 4096, 32 heads and 8 key/value heads of 128, f 14336, 32 layers. Rank r on a matrix of in x out: r (in + out).
+  const double q = 4096 + 4096, k = 4096 + 1024, mlp = 4096 + 14336;
+  const auto on_two = run_of(trainer(base + "use_peft: true, lora_r: 16, lora_target_modules: [q_proj, v_proj]}", 8));
+  CHECK(on_two.frozen_base == true);
+  CHECK(on_two.trained_parameters == 16.0 * 32 * (q + k));
+  CHECK(on_two.base_weight_bytes == 2.0);  // bf16 throughout
+  const auto on_all = run_of(trainer(base + "finetuning_type: lora, lora_rank: 8, lora_target: all}", 8));
+  CHECK(on_all.trained_parameters == 8.0 * 32 * (2 * q + 2 * k + 3 * mlp));
+  // 4 bits, a 32-bit constant per 64 weights; with the constants quantised 0.127 bits instead (QLoRA).
+  CHECK(*run_of(trainer(base + "use_peft: true, lora_r: 16, load_in_4bit: true}", 8)).base_weight_bytes == Approx(0.5625));
+  CHECK(*run_of(trainer(base + "finetuning_type: lora, lora_rank: 8, quantization_bit: 4}", 8)).base_weight_bytes == Approx(0.515875));
+  const auto said = [&](const std::string& rest) {
+    const auto request = trainer(base + rest, 8);
+    REQUIRE(request);
+    return std::count_if(request->notes.begin(), request->notes.end(), [](const Diagnostic& one) { return one.severity == Severity::warning && one.message.find("the trainer's default") != std::string::npos; });
+  };
+  CHECK(said("use_peft: true}") == 2);  // rank and matrices are defaults that change the price
+  CHECK(said("use_peft: true, lora_r: 16, lora_target_modules: all-linear}") == 0);
+  CHECK(problems(trainer(base + "finetuning_type: oft}", 8)).find("fine-tuning of type 'oft' cannot be priced") != std::string::npos);
+  CHECK(problems(trainer(base + "use_peft: true, lora_r: 8, lora_target_modules: [conv1d]}", 8)).find("adapters on 'conv1d' cannot be priced") != std::string::npos);
+  CHECK(problems(trainer(base + "load_in_4bit: true}", 8)).find("quantised weights without adapters") != std::string::npos);
+  CHECK_FALSE(run_of(trainer(base + "use_peft: false, lora_r: 16}", 8)).frozen_base);
 }
 
 TEST_CASE("A Hugging Face model with its trainer's files", "[hf_trainer]") {

@@ -125,7 +125,7 @@ int round_trips(const std::string& text, const std::string& file, const char* de
 TEST_CASE("scripts: every candidate of a search comes back as it was written", "[resolved]") {
   for (const auto& [name, device] : {std::pair{"pretrain_llama31_70b.sh", "A2"}, std::pair{"pretrain_mixtral_8x7b.sh", "H100"}, std::pair{"pretrain_qwen3_235b_a22b.sh", "A3"},
                                      std::pair{"pretrain_deepseek3_671b.sh", "A3"}}) {
-    const auto original = read_original("megatron", example(std::string("megatron/") + name));
+    const auto original = read_original("megatron", {.main = example(std::string("megatron/") + name)});
     REQUIRE(original);
     CHECK(round_trips(original->text, original->file, device, 12) == 12);
   }
@@ -133,14 +133,14 @@ TEST_CASE("scripts: every candidate of a search comes back as it was written", "
 
 TEST_CASE("dumps: every candidate of a search comes back as it was written", "[resolved]") {
   for (const auto& [name, device] : {std::pair{"llama31_405b.args.json", "GB300"}, std::pair{"deepseek3_671b.args.json", "A3"}}) {
-    const auto original = read_original("megatron", example(std::string("megatron/") + name));
+    const auto original = read_original("megatron", {.main = example(std::string("megatron/") + name)});
     REQUIRE(original);
     CHECK(round_trips(original->text, original->file, device, 12) >= 1);
   }
 }
 
 TEST_CASE("MindSpeed JSON: the strategy goes into both sections", "[resolved]") {
-  const auto original = read_original("mindspeed", example("mindspeed/llama31_70b.json"));
+  const auto original = read_original("mindspeed", {.main = example("mindspeed/llama31_70b.json")});
   REQUIRE(original);
   const Request request = read_good(original->text, original->file);
   const Setting now = setting(request, "A2");
@@ -214,7 +214,7 @@ TEST_CASE("scripts: what cannot be changed alone is refused by name", "[resolved
 }
 
 TEST_CASE("scripts: the argument list reads like the script", "[resolved]") {
-  const auto original = read_original("megatron", example("megatron/pretrain_mixtral_8x7b.sh"));
+  const auto original = read_original("megatron", {.main = example("megatron/pretrain_mixtral_8x7b.sh")});
   REQUIRE(original);
   const Request request = read_good(original->text, original->file);
   const Setting now = setting(request, "H100");
@@ -231,7 +231,7 @@ TEST_CASE("scripts: the argument list reads like the script", "[resolved]") {
 }
 
 TEST_CASE("formats without a writer say so", "[resolved]") {
-  CHECK(resolved_suffixes("hf_none", "a.json").empty());
-  CHECK(resolved_suffixes("megatron", "a/run.sh") == Texts{".sh", ".args"});
-  CHECK(resolved_suffixes("megatron", "a/run.args") == Texts{".args"});
+  CHECK(resolved_suffixes("hf_none", {.main = "a.json"}).empty());
+  CHECK(resolved_suffixes("megatron", {.main = "a/run.sh"}) == Texts{".sh", ".args"});
+  CHECK(resolved_suffixes("megatron", {.main = "a/run.args"}) == Texts{".args"});
 }
