@@ -158,9 +158,10 @@ std::optional<double> Planner::choose_one(const MomentBytes& budget) {
              options[other].bytes[0] <= options[mode].bytes[0] && (!equal || other < mode);
     };
     if (beats(kOff) || beats(kSelective) || beats(kFull)) continue;
-    order[modes++] = mode;
+    std::size_t place = modes++;
+    for (; place > 0 && options[mode].seconds < options[order[place - 1]].seconds; --place) order[place] = order[place - 1];
+    order[place] = mode;
   }
-  std::sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(modes), [&](std::size_t a, std::size_t b) { return options[a].seconds < options[b].seconds; });
   const LayerOption none;
   const auto option = [&](std::size_t n) -> const LayerOption& { return n < modes ? options[order[n]] : none; };
   const std::int64_t layers = group.layers;
