@@ -194,6 +194,15 @@ void add_front_ends(CLI::App& command, Options& o) {
   command.add_option("--retries", o.retries, "further attempts of runs that failed for a passing reason");
 }
 
+void add_data_folder(CLI::App& command, Options& o) { command.add_option("--data-dir", o.data_dir, "data folder"); }
+
+/// What concerns runs, not plans.
+void add_execution(CLI::App& command, Options& o) {
+  command.add_option("--devices", o.devices, "indices of the accelerators to use, 0,1,...");
+  command.add_option("--retry", o.again, "run finished runs of these classes again");
+  add_data_folder(command, o);
+}
+
 }  // namespace
 
 std::function<Exit()> add_plan(CLI::App& app) {
@@ -202,7 +211,7 @@ std::function<Exit()> add_plan(CLI::App& app) {
   CLI::App* command = app.add_subcommand("plan", "what would run: everything is checked, nothing is started");
   add_front_ends(*command, *options);
   command->add_option("-o,--output", options->output, "write plan.json there");
-  command->add_option("--data-dir", options->data_dir, "data folder");
+  add_data_folder(*command, *options);
   return [options] { return plan_or_run(*options); };
 }
 
@@ -212,9 +221,7 @@ std::function<Exit()> add_run(CLI::App& app) {
   add_front_ends(*command, *options);
   command->add_flag("--dry_run,--dry-run", options->dry_run, "as nd_bench plan");
   command->add_option("-o,--output", options->output, "folder of the campaign")->required();
-  command->add_option("--devices", options->devices, "indices of the accelerators to use, 0,1,...");
-  command->add_option("--retry", options->again, "run finished runs of these classes again");
-  command->add_option("--data-dir", options->data_dir, "data folder");
+  add_execution(*command, *options);
   return [options] { return plan_or_run(*options); };
 }
 
@@ -222,9 +229,7 @@ std::function<Exit()> add_resume(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("resume", "goes on with the plan of a campaign's folder");
   command->add_option("FOLDER", options->output, "folder of the campaign")->required();
-  command->add_option("--devices", options->devices, "indices of the accelerators to use, 0,1,...");
-  command->add_option("--retry", options->again, "run finished runs of these classes again");
-  command->add_option("--data-dir", options->data_dir, "data folder");
+  add_execution(*command, *options);
   return [options] { return resume(*options); };
 }
 

@@ -446,7 +446,7 @@ class Preparation {
     out_.options.jobs = static_cast<int>(options_.jobs.value_or(0));
     out_.options.top = options_.top.value_or(out_.options.top);
     const bool additional = options_.exhaustive || options_.force_exhaustive || options_.fforce_exhaustive;
-    out_.options.keep_all = options_.all || !options_.ranking_csv.empty() || !options_.output_dir.empty() || additional;
+    out_.options.keep_all = options_.all || additional;
     out_.options.pareto = options_.pareto;
     out_.options.device_hour_price = options_.price;
     if (options_.time_limit) out_.options.time_limit = nd::Seconds{*options_.time_limit};

@@ -59,7 +59,7 @@ class SearchMode {
   /// The same from the parts of all shards instead of a search.
   Exit run_merged(const std::vector<nd::SearchPartial>& parts) {
     if (auto problems = checked(); !problems.empty()) return refuse(problems);
-    auto options = search_options();
+    auto options = part_options();
     if (!ranking_paths().empty()) options.on_ranked = [this](const nd::RankedCandidate& candidate) { ranking_csv().add(candidate.config); };
     auto result = nd::merge_shards(prepared_.scenario, prepared_.space, options, parts);
     if (!result) {
@@ -119,6 +119,13 @@ class SearchMode {
     return options;
   }
 
+  /// Of a part and of its merge: a part holds the whole ranking that the merge writes.
+  [[nodiscard]] nd::SearchOptions part_options() const {
+    auto options = search_options();
+    options.keep_all = options.keep_all || !ranking_paths().empty();
+    return options;
+  }
+
   nd::SearchResult searched() {
     const Interrupt interrupt;
     Progress progress(options_);
@@ -126,8 +133,7 @@ class SearchMode {
     options.progress = progress.callback();
     options.stop = interrupt.token();
     if (!ranking_paths().empty()) {
-      // The ranking goes to its files as it comes; only what is asked for by other options stays in memory.
-      options.keep_all = options_.all || wants_additional();
+      // The ranking goes to its files as it comes.
       options.on_ranked = [this](const nd::RankedCandidate& candidate) {
         ranking_csv().add(candidate.config);
         if (plotted_.size() < nd::kPlottedStrategies) plotted_.push_back(candidate);
@@ -142,7 +148,7 @@ class SearchMode {
     {
       const Interrupt interrupt;
       Progress progress(options_);
-      auto options = search_options();
+      auto options = part_options();
       options.progress = progress.callback();
       options.stop = interrupt.token();
       part.partial = nd::search_shard(prepared_.scenario, prepared_.space, options);
@@ -176,15 +182,11 @@ class SearchMode {
     add_additional();
   }
 
-  [[nodiscard]] bool wants_additional() const {
-    return options_.exhaustive.value_or(0) > 0 || options_.force_exhaustive.value_or(0) > 0 || options_.fforce_exhaustive.value_or(0) > 0;
-  }
-
   /// -e, -ee, -eee: candidates below the best that use what the best do not.
   void add_additional() {
-    if (!wants_additional()) return;
     const nd::AdditionRule rule{.dimensions = prepared_.searched, .in_all = options_.exhaustive.value_or(0), .always = options_.force_exhaustive.value_or(0),
                                 .own = options_.fforce_exhaustive.value_or(0)};
+    if (rule.in_all == 0 && rule.always == 0 && rule.own == 0) return;
     report_.additional_asked = true;
     const auto& ranking = report_.result.ranking;
     const auto found = nd::additional_candidates(ranking, static_cast<std::size_t>(prepared_.options.top), rule);

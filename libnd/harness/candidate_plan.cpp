@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "formats/csv.hpp"
+#include "harness/plan_builder.hpp"
 #include "nd/campaign.hpp"
 #include "nd/formats.hpp"
 #include "nd/resolved.hpp"
@@ -26,7 +27,7 @@ struct Candidate {
   std::optional<double> step_s, memory_gib;
 };
 
-class CandidatePlanner {
+class CandidatePlanner : harness::PlanBuilder {
  public:
   CandidatePlanner(const CandidateRequest& request, const DataStore& data) : request_(request), data_(data) {}
 
@@ -35,26 +36,13 @@ class CandidatePlanner {
       problem(Errc::out_of_range, {{}, 0, 0, "--top"}, fmt::format("must be from 1 to {}, is {}", kMostCandidates, request_.top));
     read_base();
     read_ranking();
-    if (!problems_.empty()) return Error(std::move(problems_));
-    choose();
-    for (const auto& candidate : candidates_) write(candidate);
-    if (!problems_.empty()) return Error(std::move(problems_));
-    identify_runs(out_);
-    return std::move(out_);
+    return finished([this] {
+      choose();
+      for (const auto& candidate : candidates_) write(candidate);
+    });
   }
 
  private:
-  void problem(Errc code, SourceRef where, std::string message, std::string hint = {}) {
-    problems_.push_back(make_diagnostic(code, std::move(where), std::move(message), std::move(hint)));
-  }
-  /// The value, or its problems among ours.
-  template <class T>
-  std::optional<T> take(Result<T> result) {
-    if (result) return std::move(*result);
-    problems_.insert(problems_.end(), result.error().diagnostics.begin(), result.error().diagnostics.end());
-    return std::nullopt;
-  }
-
   void read_base() {
     auto request = take(read_request(request_.base, request_.format, data_));
     if (!request) return;
@@ -170,8 +158,6 @@ class CandidatePlanner {
   RunSpec run_;
   Scenario scenario_;
   std::vector<Candidate> candidates_;
-  Campaign out_;
-  std::vector<Diagnostic> problems_;
 };
 
 }  // namespace

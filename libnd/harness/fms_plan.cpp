@@ -10,6 +10,7 @@
 #include "core/text.hpp"
 #include "formats/tree/map_reader.hpp"
 #include "formats/tree/scalar.hpp"
+#include "harness/plan_builder.hpp"
 #include "nd/campaign.hpp"
 
 namespace nd {
@@ -55,7 +56,7 @@ struct Axis {
   Words values;
 };
 
-class FmsPlanner {
+class FmsPlanner : harness::PlanBuilder {
  public:
   explicit FmsPlanner(const FmsRequest& request) : request_(request) {}
 
@@ -68,33 +69,22 @@ class FmsPlanner {
     read_defaults();
     read_scenarios();
     check_matrices();
-    if (!problems_.empty()) return Error(std::move(problems_));
-    for (const auto& scenario : scenarios_) expand(scenario);
-    if (!problems_.empty()) return Error(std::move(problems_));
-    identify_runs(out_);
-    return std::move(out_);
+    return finished([this] {
+      for (const auto& scenario : scenarios_) expand(scenario);
+    });
   }
 
  private:
-  void problem(Errc code, SourceRef where, std::string message, std::string hint = {}) {
-    problems_.push_back(make_diagnostic(code, std::move(where), std::move(message), std::move(hint)));
-  }
   void note(SourceRef where, std::string message) {
     auto out = make_diagnostic(Errc::conflict, std::move(where), std::move(message));
     out.severity = Severity::note;
     out_.notes.push_back(std::move(out));
   }
-  std::optional<ConfigNode> document(const std::string& path) {
-    auto root = formats::read_document(path);
-    if (root) return std::move(*root);
-    for (const auto& one : root.error().diagnostics) problems_.push_back(one);
-    return std::nullopt;
-  }
 
   void read_frameworks() {
     for (const auto& [name, path] : request_.framework_configs) frameworks_[name] = path;
     if (request_.contents.empty()) return;
-    const auto root = document(request_.contents);
+    const auto root = take(formats::read_document(request_.contents));
     if (!root) return;
     MapReader map(*root, problems_);
     map.require("framework_configs", "the list of sample configurations");
@@ -141,11 +131,11 @@ class FmsPlanner {
 
   void read_defaults() {
     if (request_.defaults.empty()) return;
-    if (const auto root = document(request_.defaults); root && !root->is_null()) defaults_ = settings_of(*root);
+    if (const auto root = take(formats::read_document(request_.defaults)); root && !root->is_null()) defaults_ = settings_of(*root);
   }
 
   void read_scenarios() {
-    const auto root = document(request_.scenarios);
+    const auto root = take(formats::read_document(request_.scenarios));
     if (!root) return;
     MapReader map(*root, problems_);
     map.require("scenarios", "what is run");
@@ -360,8 +350,6 @@ class FmsPlanner {
   std::map<std::string, std::string> frameworks_;
   Settings defaults_;
   std::vector<Scenario> scenarios_;
-  Campaign out_;
-  std::vector<Diagnostic> problems_;
 };
 
 }  // namespace

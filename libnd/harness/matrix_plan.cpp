@@ -7,6 +7,7 @@
 #include <set>
 
 #include "harness/placeholders.hpp"
+#include "harness/plan_builder.hpp"
 #include "core/text.hpp"
 #include "formats/figure.hpp"
 #include "formats/tree/map_reader.hpp"
@@ -42,7 +43,7 @@ struct Rule {
   NamedTexts set;
 };
 
-class CampaignReader {
+class CampaignReader : harness::PlanBuilder {
  public:
   explicit CampaignReader(const ConfigNode& root) : map_(root, problems_) {}
 
@@ -54,18 +55,10 @@ class CampaignReader {
     read_texts();
     map_.finish();
     check_names();
-    if (!problems_.empty()) return Error(std::move(problems_));
-    expand();
-    if (!problems_.empty()) return Error(std::move(problems_));
-    identify_runs(out_);
-    return std::move(out_);
+    return finished([this] { expand(); });
   }
 
  private:
-  void problem(Errc code, SourceRef where, std::string message, std::string hint = {}) {
-    problems_.push_back(make_diagnostic(code, std::move(where), std::move(message), std::move(hint)));
-  }
-
   void read_head() {
     map_.require("program", "the training program");
     out_.name = map_.string("name").value_or(out_.name);
@@ -281,9 +274,7 @@ class CampaignReader {
     out_.runs.push_back(std::move(run));
   }
 
-  std::vector<Diagnostic> problems_;
   MapReader map_;
-  Campaign out_;
   std::vector<Axis> axes_;
   std::vector<Condition> excluded_;
   std::vector<Rule> rules_;
