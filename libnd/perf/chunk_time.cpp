@@ -34,12 +34,12 @@ void add_layers(const LayerTime& layer, const Passes& passes, const DataParallel
 }
 
 /// Layers of one kind, each in one mode.
-struct PlannedLayers {
+struct LayersByMode {
   std::int64_t count = 0;
   layout::KindModes modes;
 };
 
-void add_planned(const LayerTime& layer, const PlannedLayers& layers, const DataParallelPlan& plan, ChunkTime& out) {
+void add_planned(const LayerTime& layer, const LayersByMode& layers, const DataParallelPlan& plan, ChunkTime& out) {
   const auto part = [&](std::int64_t count, double full, double selective) {
     if (count > 0) add_layers(layer, {.count = static_cast<double>(count), .full = full, .selective = selective}, plan, out);
   };

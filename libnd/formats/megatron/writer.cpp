@@ -43,11 +43,6 @@ bool same_everywhere(const std::vector<std::vector<std::int64_t>>& chunks) {
   });
 }
 
-std::string suffix_of(const std::string& file) {
-  const auto dot = file.rfind('.');
-  return dot == std::string::npos || file.find('/', dot) != std::string::npos ? std::string() : file.substr(dot);
-}
-
 }  // namespace
 
 Result<std::vector<ResolvedFile>> write_megatron(const Original& original, const ResolvedStrategy& strategy) {

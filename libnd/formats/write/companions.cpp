@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <filesystem>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -10,8 +9,6 @@
 
 namespace nd::formats {
 namespace {
-
-std::string suffix_of(const std::string& file) { return std::filesystem::path(file).extension().string(); }
 
 std::string with_line_end(const std::string& text) { return text.empty() || text.back() == '\n' ? text : text + "\n"; }
 

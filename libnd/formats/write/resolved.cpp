@@ -17,6 +17,8 @@
 namespace nd {
 
 namespace formats {
+
+std::string suffix_of(const std::string& file) { return std::filesystem::path(file).extension().string(); }
 namespace {
 
 const Format* find_row(std::string_view id) {
@@ -228,13 +230,12 @@ Result<Original> read_original(std::string_view format, const RequestFiles& file
 }
 
 std::vector<std::string> resolved_suffixes(std::string_view format, const RequestFiles& files) {
-  const auto extension = [](const std::string& file) { return std::filesystem::path(file).extension().string(); };
   const auto* const row = formats::find_row(format);
   std::vector<std::string> out;
-  if (row != nullptr && row->write != nullptr) out.push_back(extension(files.main));
+  if (row != nullptr && row->write != nullptr) out.push_back(formats::suffix_of(files.main));
   if (formats::has_companions(format, files)) {
-    if (!files.train.empty()) out.push_back(".train" + extension(files.train));
-    if (!files.accelerate.empty()) out.push_back(".accelerate" + extension(files.accelerate));
+    if (!files.train.empty()) out.push_back(".train" + formats::suffix_of(files.train));
+    if (!files.accelerate.empty()) out.push_back(".accelerate" + formats::suffix_of(files.accelerate));
   }
   if (row == nullptr || row->write == nullptr) return out;
   for (std::size_t from = 0; from < row->extra_suffixes.size();) {

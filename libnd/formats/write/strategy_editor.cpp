@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <filesystem>
 
 #include "core/text.hpp"
 #include "formats/tree/scalar.hpp"
@@ -70,7 +69,7 @@ void StrategyEditor::put_offset(const std::string& path, const ResolvedStrategy&
 Result<std::vector<ResolvedFile>> StrategyEditor::finish(const Original& original) {
   auto text = editor_.finish();
   if (!text) return text.error();
-  return std::vector<ResolvedFile>{{std::filesystem::path(original.file).extension().string(), *std::move(text)}};
+  return std::vector<ResolvedFile>{{suffix_of(original.file), *std::move(text)}};
 }
 
 Result<StrategyEditor> edit(const Original& original) {

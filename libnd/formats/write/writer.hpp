@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "nd/parallel_config.hpp"
@@ -24,6 +25,9 @@ struct ResolvedStrategy {
   bool planned = false;  ///< those counts are a plan, not what the input said
   bool uniform = true;
 };
+
+/// Suffix of a file with its dot, as it is spelt; empty without one. What is written has that of its original.
+[[nodiscard]] std::string suffix_of(const std::string& file);
 
 /// Edits the text of the original. First the file in the input's own format (its suffix), then the row's other suffixes.
 /// What the format cannot say may be left out: the caller reads the result back and refuses it by name. No state.
