@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <system_error>
 #include <utility>
 
@@ -368,9 +369,16 @@ class Preparation {
 
   /// A dimension has one statement on the command line: of two that differ one would have to be ignored.
   void refuse_double_settings() {
+    std::map<nd::Dimension, std::string> values;
     for (const auto& text : options_.settings) {
-      const auto dimension = nd::parse_dimension(text.substr(0, text.find_first_of("=<>!")), {});
+      const auto sign = text.find_first_of("=<>!");
+      const auto dimension = nd::parse_dimension(text.substr(0, sign), {});
       if (!dimension) continue;
+      if (sign != std::string::npos && text[sign] == '=') {
+        const auto [first, fresh] = values.try_emplace(*dimension, text);
+        if (!fresh) problems_.push_back(usage_error("--set", text + ": the values of " + std::string(nd::dimension_info(*dimension).acronym) + " are given twice, before by " + first->second,
+                                                    "one list, such as " + std::string(nd::dimension_info(*dimension).name) + "=A,B"));
+      }
       if (*dimension == nd::Dimension::recompute && !options_.recompute.empty())
         problems_.push_back(usage_error("--recompute", "--set " + text + " says it as well", "give one of them"));
       if (*dimension == nd::Dimension::schedule && !options_.schedules.empty())

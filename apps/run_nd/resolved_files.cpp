@@ -33,7 +33,7 @@ std::vector<std::string> resolved_paths(const ResolvedPlace& place) {
   return out;
 }
 
-ResolvedOutcome write_resolved_files(const ResolvedPlace& place, const nd::SearchReport& report, const nd::DataStore& data) {
+ResolvedOutcome write_resolved_files(const ResolvedPlace& place, const nd::SearchReport& report, const nd::DataStore& data, nd::OutputFiles& output) {
   ResolvedOutcome out;
   const auto& candidates = report.result.candidates;
   if (place.folder.empty() || candidates.empty()) return out;
@@ -57,14 +57,7 @@ ResolvedOutcome write_resolved_files(const ResolvedPlace& place, const nd::Searc
     }
     if (const auto& open = files->front().note; !open.empty())
       out.notes.push_back(note(place, "rank " + std::to_string(candidate.rank) + " is written back without what stands in other files: " + open));
-    for (const auto& file : *files) {
-      const std::string path = names[i] + file.suffix;
-      if (auto problem = nd::write_text_file(path, file.text)) {
-        out.problems.push_back(std::move(*problem));
-        return out;
-      }
-      out.written.push_back(path);
-    }
+    for (const auto& file : *files) output.add(names[i] + file.suffix, file.text);
   }
   return out;
 }

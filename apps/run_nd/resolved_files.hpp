@@ -20,13 +20,13 @@ struct ResolvedPlace {
 /// The paths, for as many ranks as are asked for; empty when the format states no strategy.
 [[nodiscard]] std::vector<std::string> resolved_paths(const ResolvedPlace& place);
 
-/// What came of writing: the paths, notes on what the format cannot say, the problem that ended it.
+/// Notes on what the format cannot say, the problem that ended it.
 struct ResolvedOutcome {
-  std::vector<std::string> written;
   std::vector<nd::Diagnostic> notes;
   std::vector<nd::Diagnostic> problems;
 };
-/// The input with each of the best strategies in place of its own. What the input's format cannot say is said, and the rest written.
-[[nodiscard]] ResolvedOutcome write_resolved_files(const ResolvedPlace& place, const nd::SearchReport& report, const nd::DataStore& data);
+/// Adds to `output` the input with each of the best strategies in place of its own. What the input's format cannot say is said, and the rest written.
+[[nodiscard]] ResolvedOutcome write_resolved_files(const ResolvedPlace& place, const nd::SearchReport& report, const nd::DataStore& data,
+                                                    nd::OutputFiles& output);
 
 }  // namespace run_nd

@@ -268,24 +268,14 @@ class SearchMode {
     return out;
   }
 
-  bool written(const std::optional<nd::Diagnostic>& problem, const std::string& path) {
-    if (problem) {
-      refuse({*problem});
-      return false;
-    }
-    files_.push_back(path);
-    return true;
-  }
-
   /// As many ranks one by one as -t asks for.
   [[nodiscard]] ResolvedPlace resolved_place() const {
     return {.folder = options_.output_dir, .format = prepared_.format,
             .files = {.main = prepared_.file, .train = options_.train_yaml, .accelerate = options_.accelerate_yaml}, .ranks = options_.top.value_or(0)};
   }
 
-  bool write_strategies() {
-    auto outcome = write_resolved_files(resolved_place(), report_, data_);
-    files_.insert(files_.end(), outcome.written.begin(), outcome.written.end());
+  bool add_strategies(nd::OutputFiles& output) {
+    auto outcome = write_resolved_files(resolved_place(), report_, data_, output);
     report_.notes.insert(report_.notes.end(), outcome.notes.begin(), outcome.notes.end());
     if (!outcome.problems.empty()) refuse(outcome.problems);
     return outcome.problems.empty();
@@ -316,20 +306,26 @@ class SearchMode {
     return true;
   }
 
+  /// All of the files or none: what is written to the standard output comes last.
   bool write_files() {
-    if (!write_strategies()) return false;
-    std::vector<std::string> json;
-    if (!options_.json.empty()) json.push_back(options_.json);
-    if (!options_.output_dir.empty()) json.push_back(options_.output_dir + "/search.json");
-    if (!write_ranking()) return false;
-    if (!write_pages()) return false;
-    if (json.empty()) return true;
-    const std::string document = nd::search_json(report_);
-    for (const auto& path : json) {
-      if (!write_document(document, path)) return false;
-      if (path != "-") files_.push_back(path);
+    nd::OutputFiles output;
+    if (!add_strategies(output)) return false;
+    add_pages(output);
+    const std::string document = options_.json.empty() && options_.output_dir.empty() ? std::string{} : nd::search_json(report_);
+    if (!options_.json.empty() && options_.json != "-") output.add(options_.json, document);
+    if (!options_.output_dir.empty()) output.add(options_.output_dir + "/search.json", document);
+    if (!output.problems().empty()) {
+      refuse(output.problems());
+      return false;
     }
-    return true;
+    if (!write_ranking()) return false;
+    if (!output.commit().empty()) {
+      refuse(output.problems());
+      return false;
+    }
+    const auto paths = output.paths();
+    files_.insert(files_.end(), paths.begin(), paths.end());
+    return options_.json != "-" || write_document(document, "-");
   }
 
   /// The candidate that --trace and --report are about.
@@ -338,19 +334,17 @@ class SearchMode {
     return candidates.empty() ? nullptr : &candidates[static_cast<std::size_t>(std::max<std::int64_t>(1, explain_.rank)) - 1];
   }
 
-  bool write_pages() {
+  void add_pages(nd::OutputFiles& output) const {
     std::vector<std::string> pages;
     if (!options_.report.empty()) pages.push_back(options_.report);
     if (!options_.output_dir.empty()) pages.push_back(options_.output_dir + "/report.html");
     const auto* candidate = chosen();
     if (!pages.empty()) {
       const std::string page = nd::search_html(report_, candidate == nullptr ? 0 : candidate->rank);
-      for (const auto& path : pages)
-        if (!written(nd::write_text_file(path, page), path)) return false;
+      for (const auto& path : pages) output.add(path, page);
     }
     // When nothing fits there are no passes to show; the exit status says so.
-    if (options_.trace.empty() || candidate == nullptr) return true;
-    return written(nd::write_text_file(options_.trace, nd::pipeline_trace(report_, *candidate)), options_.trace);
+    if (!options_.trace.empty() && candidate != nullptr) output.add(options_.trace, nd::pipeline_trace(report_, *candidate));
   }
 
   void print() {

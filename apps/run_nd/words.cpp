@@ -133,13 +133,15 @@ class Canonicaliser {
     } else if (at_ < words_.size() && !looks_like_option(words_[at_])) {
       values.push_back(words_[at_++]);
     }
-    if (values.empty() && row.arity != Arity::list) {
-      out_.problems.push_back(usage_error(word, "needs a value", std::string(row.value)));
+    const bool nothing = std::all_of(values.begin(), values.end(), [](const std::string& value) { return value.empty(); });
+    if (nothing && row.arity != Arity::list) {
+      out_.problems.push_back(usage_error(word.substr(0, word.find('=')), "needs a value", std::string(row.value)));
       return;
     }
     // A list may be empty: the mark says that the option was there. CLI11 would take the next word for the value of "--name=".
-    if (values.empty()) values.emplace_back(kEmptyList);
-    for (const auto& value : values) out_.words.push_back(name + "=" + value);
+    if (nothing) values.assign(1, std::string(kEmptyList));
+    for (const auto& value : values)
+      if (!value.empty()) out_.words.push_back(name + "=" + value);
   }
 
   void once(const std::string& word, const OptionRow& row) {

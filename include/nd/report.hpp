@@ -127,6 +127,29 @@ class RankingCsv {
 /// Writes a text file, whole or not at all; missing folders are created. The reason when it failed.
 [[nodiscard]] std::optional<Diagnostic> write_text_file(const std::string& path, std::string_view text);
 
+/// Several files that appear together: nothing is in its place before the first 64 have been written to the disk beside it.
+/// A file that cannot be written is found before anything appears; only what fails later (a disk that fills up) can leave a part.
+class OutputFiles {
+ public:
+  OutputFiles();
+  ~OutputFiles();
+  OutputFiles(const OutputFiles&) = delete;
+  OutputFiles& operator=(const OutputFiles&) = delete;
+
+  /// Writes the text beside `path`; missing folders are created.
+  void add(const std::string& path, std::string_view text);
+  /// What could not be written so far (Errc::io), one entry per file.
+  [[nodiscard]] const std::vector<Diagnostic>& problems() const;
+  /// Gives every file its name unless one of them has a problem; then none gets it.
+  [[nodiscard]] const std::vector<Diagnostic>& commit();
+  /// Paths in the order of add().
+  [[nodiscard]] std::vector<std::string> paths() const;
+
+ private:
+  struct Staged;
+  std::unique_ptr<Staged> staged_;
+};
+
 /// "did you mean 'x'?" or the known names: for messages of programs about their own options.
 [[nodiscard]] std::string suggest_name(std::string_view name, const std::vector<std::string>& known);
 

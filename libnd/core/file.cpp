@@ -85,11 +85,18 @@ void AtomicFile::write(std::string_view text) {
   buffer_.clear();
 }
 
+std::optional<Diagnostic> AtomicFile::prepare() {
+  const bool replaces = nameless_ || !temporary_.empty();
+  if (!failure_ && replaces && (!write_all(descriptor_, buffer_) || ::fsync(descriptor_) != 0)) fail("write");
+  if (replaces) buffer_.clear();
+  return failure_;
+}
+
 std::optional<Diagnostic> AtomicFile::commit() {
-  if (!failure_ && !write_all(descriptor_, buffer_)) fail("write");
+  if (!prepare() && !write_all(descriptor_, buffer_)) fail("write");  // what is left goes to a device or pipe
   buffer_.clear();
   if (!failure_ && (nameless_ || !temporary_.empty())) {
-    if (::fsync(descriptor_) != 0 || !name_it()) {
+    if (!name_it()) {
       fail("write");
     } else if (::close(std::exchange(descriptor_, -1)) != 0) {
       fail("write");

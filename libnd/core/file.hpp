@@ -23,6 +23,8 @@ class AtomicFile {
 
   /// After a failure nothing more is written; commit() reports it.
   void write(std::string_view text);
+  /// Brings everything written so far to the disk; only the name is missing then. The reason when that failed (Errc::io).
+  [[nodiscard]] std::optional<Diagnostic> prepare();
   /// The reason when the file could not be written (Errc::io).
   [[nodiscard]] std::optional<Diagnostic> commit();
 

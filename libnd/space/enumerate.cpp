@@ -100,7 +100,7 @@ class Enumerator {
     for (std::size_t i = 0; i < list.size(); ++i) {
       assign(row, list[i]);
       if (const auto verdict = row.check(context_, config_)) {
-        reject(*verdict);
+        reject(*verdict, depth);
       } else if (!descend(depth + 1)) {
         return false;
       }
@@ -109,11 +109,25 @@ class Enumerator {
     return true;
   }
 
-  void reject(Rejection reason) {
+  void reject(Rejection reason, std::size_t depth) {
     ++counts_.enumerated;
+    keep_furthest(reason, depth);
     const auto index = static_cast<std::size_t>(reason);
     ++counts_.rejected[index];
     if (!counts_.example[index]) counts_.example[index] = config_;
+  }
+
+  /// Of two rejections by the same dimension: a number of devices that does not come out, or a shape that the schedule does not
+  /// have, may be the doing of a free dimension's value; the other reason holds although those came out.
+  static bool tells_more(Rejection now, Rejection before) {
+    const auto weak = [](Rejection r) { return r == Rejection::devices_mismatch || r == Rejection::schedule_unsupported; };
+    return weak(before) && !weak(now);
+  }
+
+  void keep_furthest(Rejection reason, std::size_t depth) {
+    auto& so_far = counts_.furthest;
+    if (so_far && (depth < so_far->depth || (depth == so_far->depth && !tells_more(reason, so_far->reason)))) return;
+    so_far = Obstacle{depth, reason, config_};
   }
 
   const SpaceContext& context_;

@@ -12,6 +12,13 @@
 
 namespace nd::space {
 
+/// A combination that was rejected: how many dimensions had been accepted before, and why it ended there.
+struct Obstacle {
+  std::size_t depth = 0;  ///< position of the dimension whose check failed
+  Rejection reason{};
+  ParallelConfig config;
+};
+
 /// What became of the combinations. A combination that already fails on its first degrees counts once, not once for every
 /// completion. enumerated = legal + the sum of `rejected`.
 struct SpaceCounts {
@@ -19,6 +26,9 @@ struct SpaceCounts {
   std::array<std::int64_t, kRejectionCount> rejected{};
   /// First combination that was rejected for the reason; later degrees are still 1.
   std::array<std::optional<ParallelConfig>, kRejectionCount> example{};
+  /// The rejection that came furthest: what stands in the way where nothing is legal. The many that fall earlier only say
+  /// that other values of the free dimensions do not help either.
+  std::optional<Obstacle> furthest;
 };
 
 /// Called for every legal strategy; false ends the enumeration.

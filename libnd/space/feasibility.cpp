@@ -79,25 +79,25 @@ SourceRef place_of(const Scenario& scenario, Dimension dimension, const Dimensio
   return SourceRef{{}, 0, 0, "--set " + std::string(info.name)};
 }
 
-/// What the value breaks most often, in words.
-std::string main_reason(const SpaceContext& context, const SearchSpace& space, const space::SpaceCounts& counts) {
-  const auto most = std::max_element(counts.rejected.begin(), counts.rejected.end());
-  if (most == counts.rejected.end() || *most == 0) return "the conditions leave no value";
-  const auto reason = static_cast<Rejection>(most - counts.rejected.begin());
-  const auto& example = counts.example[static_cast<std::size_t>(reason)];
-  if (example && (reason == Rejection::schedule_unsupported || reason == Rejection::micro_batches_below_stages)) {
-    // Degrees may have been refused before a schedule was chosen: the wanted one decides what to say.
-    ParallelConfig config = *example;
+/// What stands in the way where nothing is legal, in words.
+std::string obstacle_text(const SpaceContext& context, const SearchSpace& space, const space::SpaceCounts& counts) {
+  if (!counts.furthest) return "the conditions leave no value";
+  const auto& [depth, reason, config] = *counts.furthest;
+  if (reason == Rejection::schedule_unsupported || reason == Rejection::micro_batches_below_stages) {
+    ParallelConfig tried = config;
+    // The combination may have ended before a schedule was chosen: then the wanted one decides what to say.
     const auto& wanted = space.of(Dimension::schedule).values;
-    if (!wanted.empty()) config.schedule = static_cast<Schedule>(wanted.front());
-    const std::string problem = nd::space::schedule_problem(context, config);
+    if (depth < static_cast<std::size_t>(Dimension::schedule)) {
+      if (depth == static_cast<std::size_t>(Dimension::vpp)) return "several chunks per stage (vpp > 1) need several stages (pp > 1)";
+      if (!wanted.empty()) tried.schedule = static_cast<Schedule>(wanted.front());
+    }
+    const std::string problem = nd::space::schedule_problem(context, tried);
     if (!problem.empty()) return problem;
   }
   return std::string(describe(reason));
 }
 
-/// Why nothing with this one value is legal. The rejection of the value's own rule comes first: the others only say that the
-/// remaining combinations fail as well.
+/// Why nothing with this one value is legal.
 std::string reason_of(const SpaceContext& context, const SearchSpace& single, Dimension dimension) {
   const auto& wanted = single.of(dimension).values;
   if (dimension == Dimension::schedule && !context.offers(static_cast<Schedule>(wanted.front()))) {
@@ -105,12 +105,7 @@ std::string reason_of(const SpaceContext& context, const SearchSpace& single, Di
     config.schedule = static_cast<Schedule>(wanted.front());
     return space::schedule_problem(context, config);
   }
-  const auto counts = space::enumerate(context, single, [](const ParallelConfig&) { return true; });
-  for (std::size_t i = 0; i < kRejectionCount; ++i)
-    if (counts.example[i] && value_of(*counts.example[i], dimension) == wanted.front() &&
-        space::row_of(dimension).check(context, *counts.example[i]))
-      return std::string(describe(static_cast<Rejection>(i)));
-  return main_reason(context, single, counts);
+  return obstacle_text(context, single, space::enumerate(context, single, [](const ParallelConfig&) { return true; }));
 }
 
 std::vector<Diagnostic> check_dimension(const SpaceContext& context, const SearchSpace& space, Dimension dimension) {
@@ -139,10 +134,15 @@ std::vector<Diagnostic> check_dimension(const SpaceContext& context, const Searc
   return impossible;
 }
 
-/// Batches near the wanted one that some strategy of `space` can run.
-std::string reachable_batches(const Scenario& scenario, SearchSpace space) {
-  const auto& fixed_mb = space.of(Dimension::micro_batch_num).values;
-  const std::vector<std::int64_t> micro_batches = fixed_mb;
+/// Whether some strategy of `space` has this global batch.
+bool runs_batch(Scenario scenario, const SearchSpace& space, std::int64_t batch) {
+  scenario.run.global_batch_size = batch;
+  return has_strategy(SpaceContext(scenario), space);
+}
+
+/// Multiples of what dp * mbs (* mb, where fixed) can be when the batch is free.
+std::set<std::int64_t> batch_units(const Scenario& scenario, SearchSpace space) {
+  const std::vector<std::int64_t> micro_batches = space.of(Dimension::micro_batch_num).values;
   space.of(Dimension::micro_batch_num) = DimensionChoice{};
   // Dimensions that do not change the batch are held still; a batch that every degree divides lets all others through.
   for (const auto id : {Dimension::recompute, Dimension::zero, Dimension::sequence_parallel, Dimension::ep, Dimension::etp})
@@ -155,36 +155,45 @@ std::string reachable_batches(const Scenario& scenario, SearchSpace space) {
   if (space.of(Dimension::micro_batch_size).values.empty()) space.of(Dimension::micro_batch_size).values = {1};
   std::set<std::int64_t> units;
   const SpaceContext context(free);
-  space::enumerate(context, space, [&units](const ParallelConfig& c) {
-    units.insert(std::int64_t{c.dp} * c.micro_batch_size);
+  space::enumerate(context, space, [&](const ParallelConfig& c) {
+    const std::int64_t unit = std::int64_t{c.dp} * c.micro_batch_size;
+    if (micro_batches.empty()) units.insert(unit);
+    for (const auto number : micro_batches) units.insert(unit * number);
     return true;
   });
+  return units;
+}
+
+/// The nearest batches below and above the wanted one that some strategy of `space` runs; each has been tried.
+std::vector<std::int64_t> reachable_batches(const Scenario& scenario, const SearchSpace& space) {
+  constexpr int kTries = 16;
   const std::int64_t wanted = scenario.run.global_batch_size;
-  std::set<std::int64_t> reachable;
-  for (const auto unit : units) {
-    if (!micro_batches.empty()) {
-      for (const auto number : micro_batches) reachable.insert(unit * number);
-      continue;
+  const bool fixed = !space.of(Dimension::micro_batch_num).values.empty();
+  std::set<std::int64_t> below, above;
+  for (const auto unit : batch_units(scenario, space))
+    for (std::int64_t k = 0; k < kTries; ++k) {
+      const std::int64_t down = fixed ? unit : (wanted / unit - k) * unit, up = fixed ? unit : (wanted / unit + 1 + k) * unit;
+      if (down > 0 && down < wanted) below.insert(down);
+      if (up > wanted) above.insert(up);
     }
-    if (wanted >= unit) reachable.insert(wanted / unit * unit);
-    reachable.insert((wanted / unit + 1) * unit);
-  }
-  std::string out;
-  const auto above = reachable.upper_bound(wanted);
-  if (above != reachable.begin()) out = std::to_string(*std::prev(above));
-  if (above != reachable.end()) out += (out.empty() ? "" : ", ") + std::to_string(*above);
+  std::vector<std::int64_t> out;
+  const auto keep_first = [&](auto begin, auto end) {
+    for (int tries = 0; begin != end && tries < kTries; ++begin, ++tries)
+      if (runs_batch(scenario, space, *begin)) return out.push_back(*begin);
+  };
+  keep_first(below.rbegin(), below.rend());
+  keep_first(above.begin(), above.end());
   return out;
 }
 
 Diagnostic nothing_left(const SpaceContext& context, const SearchSpace& space) {
   const auto counts = space::enumerate(context, space, [](const ParallelConfig&) { return true; });
   const std::string wanted = to_text(space);
-  const auto at = [](Rejection r) { return static_cast<std::size_t>(r); };
   const std::string scope = std::to_string(context.devices) + " devices" + (wanted.empty() ? "" : " with " + wanted);
-  if (counts.rejected[at(Rejection::batch_mismatch)] > 0) {
-    const std::string near = reachable_batches(context.scenario, space);
-    // Where this very batch is among the reachable ones something else is in the way.
-    if (!near.empty() && near.find(std::to_string(context.global_batch)) != 0)
+  if (counts.furthest && counts.furthest->reason == Rejection::batch_mismatch) {
+    std::string near;
+    for (const auto batch : reachable_batches(context.scenario, space)) near += (near.empty() ? "" : ", ") + std::to_string(batch);
+    if (!near.empty())
       return make_diagnostic(Errc::empty_space, place_of_field(context.scenario, "global_batch_size"),
                              "a global batch of " + std::to_string(context.global_batch) + " cannot be reached on " + scope,
                              "nearest reachable: " + near);
@@ -198,7 +207,7 @@ Diagnostic nothing_left(const SpaceContext& context, const SearchSpace& space) {
     if (asked.empty()) where = place_of(context.scenario, info.id, choice);
     asked += (asked.empty() ? "widen or leave out one of: " : ", ") + std::string(info.name);
   }
-  return make_diagnostic(Errc::empty_space, where, "no legal strategy on " + scope + ": " + main_reason(context, space, counts), asked);
+  return make_diagnostic(Errc::empty_space, where, "no legal strategy on " + scope + ": " + obstacle_text(context, space, counts), asked);
 }
 
 }  // namespace

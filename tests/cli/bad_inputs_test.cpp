@@ -37,6 +37,10 @@ TEST_CASE("Command lines that are wrong: status 2") {
   refused(kLlama + " -d 8", 2, "error: -d: is given twice");
   refused(kLlama + " --devcies 8", 2, "error: --devcies: unknown option (did you mean '--devices'?)");
   refused(kLlama + " --set recompute=full --recompute off", 2, "error: --recompute: --set recompute=full says it as well");
+  refused(kLlama + " --set tp=2 --set mp=4", 2, "error: --set: mp=4: the values of TP are given twice, before by tp=2 (one list, such as tp=A,B)");
+  refused(kLlama + " --set tp=2 --set tp=auto", 2, "error: --set: tp=auto: the values of TP are given twice");
+  refused(kLlama + " --schedule= --all --json -", 2, "error: --schedule: needs a value (NAME)");
+  refused(kLlama + " --framework= --json -", 2, "error: --framework: needs a value");
   refused(kLlama + " --set sched=1f1b --schedule gpipe", 2, "error: --schedule: --set sched=1f1b says it as well");
   refused(kLlama + " -mem 100GB", 2, "error: -mem: 100.0 GiB is all of the memory budget");
   refused(kLlama + " --json /tmp/nd_same --ranking_csv /tmp/nd_same", 2, "error: --ranking_csv: /tmp/nd_same is what --json writes as well");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -125,6 +126,16 @@ TEST_CASE("--report: one page that needs nothing else") {
 TEST_CASE("A page or trace that cannot be written is status 4") {
   CHECK(run_nd(kRun + "-v 0 --report /proc/none/r.html").status == 4);
   CHECK(run_nd(kRun + "-v 0 --trace /proc/none/t.json").status == 4);
+  // Of several files none appears when one cannot be written.
+  const Folder folder("all_or_none");
+  const auto outcome = run_nd(kRun + "-v 0 -o " + folder.path("out") + " --report " + folder.path("r.html") + " --json " + folder.path("s.json") +
+                              " --ranking_csv " + folder.path("r.csv") + " --trace /proc/none/t.json");
+  CHECK(outcome.status == 4);
+  CHECK(outcome.err == "error: /proc/none/t.json: cannot write the file: No such file or directory\n");
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path("."))) {
+    INFO(entry.path());
+    CHECK(entry.is_directory());
+  }
 }
 
 }  // namespace nd::testing
