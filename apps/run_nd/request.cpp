@@ -255,7 +255,10 @@ class Preparation {
     out_.scenario.profile = nd::effective_profile(profile_, run);
     auto resolved = nd::resolve_run(run, model, out_.scenario.profile);
     out_.stated_is_legal = resolved.has_value();
-    if (!resolved) out_.stated_problem = resolved.error().diagnostics.front().message;
+    if (!resolved) {
+      out_.stated_problem = resolved.error().diagnostics.front().message;
+      out_.stated_problems = resolved.error().diagnostics;
+    }
     if (!resolved) resolved = resolve_without_degrees(resolved.error());
     if (!resolved) {
       append(problems_, resolved.error().diagnostics);
@@ -292,11 +295,12 @@ class Preparation {
   void choose_space() {
     std::vector<nd::Dimension> searched;
     if (options_.dimensions) {
-      for (const auto& name : *options_.dimensions) {
-        const auto dimension = nd::parse_dimension(name, option_place("-l"));
-        if (!dimension) append(problems_, dimension.error().diagnostics);
-        else searched.push_back(*dimension);
-      }
+      for (const auto& word : *options_.dimensions)
+        for (const auto& name : split(word, ',')) {
+          const auto dimension = nd::parse_dimension(name, option_place("-l"));
+          if (!dimension) append(problems_, dimension.error().diagnostics);
+          else searched.push_back(*dimension);
+        }
     } else {
       for (const auto& info : nd::dimension_list())
         if (!request_.search_config || varies(info)) searched.push_back(info.id);

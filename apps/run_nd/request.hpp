@@ -19,6 +19,7 @@ struct PreparedSearch {
   bool states_strategy = false;  ///< the input itself states degrees
   bool stated_is_legal = false;  ///< the input's own strategy runs as it stands
   std::string stated_problem;    ///< why it does not
+  std::vector<nd::Diagnostic> stated_problems;  ///< where its fields contradict each other: no strategy can be named then
   std::string file, format;
   std::vector<nd::DimensionCandidates> candidates;  ///< lists of the search config
   std::vector<std::string> defaulted;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -88,10 +89,17 @@ class SearchMode {
     if (const auto excluded = excluding_lists(); !excluded.empty()) return refuse(excluded);
     if (explain_.rank > static_cast<std::int64_t>(report_.result.candidates.size()) && !report_.result.candidates.empty())
       return refuse({usage_error("--explain", "only " + std::to_string(report_.result.candidates.size()) + " candidates fit")});
+    if (!options_.trace.empty() && chosen() == nullptr) report_.notes.push_back(no_trace());
     if (!write_files()) return Exit::output;
     print();
     if (!stdout_written()) return Exit::output;
     return report_.result.candidates.empty() ? Exit::nothing_fits : Exit::done;
+  }
+
+  [[nodiscard]] nd::Diagnostic no_trace() const {
+    auto out = nd::make_diagnostic(nd::Errc::empty_space, {{}, 0, 0, "--trace"}, "nothing fits, so there is no pipeline to show: " + options_.trace + " is not written");
+    out.severity = nd::Severity::note;
+    return out;
   }
 
   /// Files that price the ranking anew would show uncalibrated times.
@@ -248,6 +256,12 @@ class SearchMode {
   [[nodiscard]] std::vector<nd::Diagnostic> why_not() const {
     constexpr std::string_view kSetting = "--set ";
     std::vector<nd::Diagnostic> out;
+    if (!prepared_.stated_problems.empty()) {
+      // Where the degrees do not go together the other problems are about degrees that nobody stated.
+      out.push_back(prepared_.stated_problems.front());
+      out.front().message = "the stated strategy cannot run: " + out.front().message;
+      return out;
+    }
     for (auto& problem : nd::check_space(prepared_.scenario, nd::fixed_space(prepared_.scenario.run.strategy))) {
       if (problem.severity != nd::Severity::error) continue;
       problem.where.file = prepared_.file;
@@ -325,7 +339,18 @@ class SearchMode {
     }
     const auto paths = output.paths();
     files_.insert(files_.end(), paths.begin(), paths.end());
+    check_resolved_names();
     return options_.json != "-" || write_document(document, "-");
+  }
+
+  /// A written-back file keeps the names it had: relative ones count from the folder of the original.
+  void check_resolved_names() {
+    const auto written = resolved_paths(resolved_place());
+    if (written.empty() || std::find(files_.begin(), files_.end(), written.front()) == files_.end()) return;
+    if (nd::read_request(written.front(), prepared_.format, data_)) return;
+    auto folder = std::filesystem::path(prepared_.file).parent_path().string();
+    if (folder.empty()) folder = ".";
+    resolved_note_ = "names in the written-back files are those of the original: relative ones count from " + folder;
   }
 
   /// The candidate that --trace and --report are about.
@@ -365,6 +390,7 @@ class SearchMode {
       std::printf("\n%s", nd::explain_strategy(report_.scenario, candidate).c_str());
     }
     for (const auto& file : files_) std::printf("wrote %s\n", file.c_str());
+    if (!resolved_note_.empty()) std::printf("note: %s\n", resolved_note_.c_str());
   }
 
   void print_examples() const {
@@ -388,6 +414,7 @@ class SearchMode {
   std::unique_ptr<nd::RankingCsv> ranking_csv_;
   std::vector<nd::RankedCandidate> plotted_;  ///< the best of a ranking that goes to its files
   std::vector<std::string> files_;
+  std::string resolved_note_;  ///< what to know about the written-back files
   bool talks_;
 };
 

@@ -100,4 +100,13 @@ std::optional<DeviceCounts> parse_device_counts(std::string_view text) {
   return out;
 }
 
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> out{""};
+  for (const char c : text) {
+    if (c == separator) out.emplace_back();
+    else out.back() += c;
+  }
+  return out;
+}
+
 }  // namespace run_nd

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "nd/units.hpp"
 #include "options.hpp"
@@ -22,5 +24,7 @@ namespace run_nd {
 [[nodiscard]] std::optional<Amount> parse_amount(std::string_view text);
 /// "64", "64..4096", "64..512:64". The bounds are not checked.
 [[nodiscard]] std::optional<DeviceCounts> parse_device_counts(std::string_view text);
+/// The parts between the separators, empty ones too.
+[[nodiscard]] std::vector<std::string> split(const std::string& text, char separator);
 
 }  // namespace run_nd

@@ -22,15 +22,6 @@ std::string lower(std::string text) {
   return text;
 }
 
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> out{""};
-  for (const char c : text) {
-    if (c == separator) out.emplace_back();
-    else out.back() += c;
-  }
-  return out;
-}
-
 /// One change with one value.
 struct Change {
   std::string key, part;  ///< "bandwidth.node": key bandwidth, part node

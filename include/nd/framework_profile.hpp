@@ -17,6 +17,9 @@ enum class Dispatcher : std::uint8_t { all_gather, all_to_all, deduplicating };
 enum class OptimizerTemporary : std::uint8_t { none, largest_tensor, all_gradients };
 /// How layers that nobody assigns go to pipeline stages: evenly, or by the cost of blocks (docs/cost_model_pipeline.md#layouts).
 enum class LayerSplit : std::uint8_t { even, block_cost };
+/// Whether tensor parallelism goes without sequence parallelism: as the user likes, not with experts, or only
+/// where the run itself does so (later versions have a switch).
+enum class SequenceParallelRule : std::uint8_t { optional, with_experts, always };
 /// What runs the gradient exchange and parameter gathers of the data-parallel group.
 enum class DataParallelStyle : std::uint8_t { megatron, fsdp, fsdp2, deepspeed, mindspore };
 
@@ -120,7 +123,7 @@ struct TimeProfile {
 struct CapabilityProfile {
   bool tensor_parallel = true, pipeline_parallel = true, context_parallel = true, expert_parallel = true, expert_tensor_parallel = true;
   bool interleaved = true, sequence_parallel = true, uneven_layers = false, kv_head_replication = true;
-  bool sequence_parallel_required_for_moe_tp = false;
+  SequenceParallelRule sequence_parallel_with_tp = SequenceParallelRule::optional;
   int max_zero = 3;
   DataParallelStyle style = DataParallelStyle::megatron;
   /// Ranks are numbered with these dims from the innermost out ("tp-cp-ep-dp-pp").
@@ -149,5 +152,6 @@ struct FrameworkProfile {
 [[nodiscard]] const char* to_text(OptimizerTemporary temporary);
 [[nodiscard]] const char* to_text(DataParallelStyle style);
 [[nodiscard]] const char* to_text(LayerSplit split);
+[[nodiscard]] const char* to_text(SequenceParallelRule rule);
 
 }  // namespace nd

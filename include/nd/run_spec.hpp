@@ -70,6 +70,7 @@ struct RunSpec {
   std::map<std::string, Origin> origins;            ///< by field name of this struct
   std::optional<std::int64_t> micro_batch_group;    ///< micro-batches per group of the interleaved schedule (Megatron: per virtual stage)
   std::optional<std::int64_t> seq_split;            ///< parts a sequence is cut into along the pipeline (schedule seq_1f1b)
+  std::array<bool, kLayerModes> layer_modes{true, true, true};  ///< by Recompute: what a layer may do under Recompute::per_layer
 
   friend bool operator==(const RunSpec&, const RunSpec&) = default;
 };

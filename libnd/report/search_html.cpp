@@ -182,7 +182,8 @@ const PricedCandidate* find_rank(const SearchReport& report, std::int64_t rank) 
 }
 
 std::string misses_section(const SearchReport& report) {
-  std::string out = "<h2>Nothing fits</h2><p>The strategies that come closest:</p><table><tr><th>lacks</th><th>strategy</th><th>would fit with</th></tr>\n";
+  const char* const title = report.result.end == SearchEnd::complete ? "Nothing fits" : "Nothing fits of what was looked at before the end";
+  std::string out = fmt::format("<h2>{}</h2>", title) + "<p>The strategies that come closest:</p><table><tr><th>lacks</th><th>strategy</th><th>would fit with</th></tr>\n";
   for (const auto& miss : report.result.near_misses)
     out += fmt::format("<tr><td>{:.1f} GiB</td><td>{}</td><td>{}</td></tr>\n", to_gib(miss.lacks), escape_html(strategy_words(miss.config)),
                        escape_html(miss.change.empty() ? "none of the single changes tried" : miss.change));

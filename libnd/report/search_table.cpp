@@ -229,9 +229,10 @@ std::string search_table(const SearchReport& report) {
   if (report.objective != Objective::time) out += fmt::format("ranked by {}\n", to_text(report.objective));
   out += "\n";
   if (report.result.candidates.empty()) {
-    out += "Nothing fits.";
+    const bool seen_all = report.result.end == SearchEnd::complete;
+    out += seen_all ? "Nothing fits." : "Nothing fits of what was looked at before the end; the rest may.";
     out += report.result.near_misses.empty() ? "\n" : " The closest:\n" + misses(report);
-    out += fmt::format("-d {}..{} looks for the smallest cluster that holds it.\n", report.scenario.run.devices, report.scenario.run.devices * 64);
+    if (seen_all) out += fmt::format("-d {}..{} looks for the smallest cluster that holds it.\n", report.scenario.run.devices, report.scenario.run.devices * 64);
   } else {
     out += ranking(report, report.result.candidates) + additional(report) + front(report);
     if (!report.brief) out += why(report) + baselines(report);

@@ -116,7 +116,7 @@ const std::array kCapabilityProfileFields{
     ND_FIELD(CapabilityProfile, sequence_parallel),
     ND_FIELD(CapabilityProfile, uneven_layers),
     ND_FIELD(CapabilityProfile, kv_head_replication),
-    ND_FIELD(CapabilityProfile, sequence_parallel_required_for_moe_tp),
+    ND_FIELD(CapabilityProfile, sequence_parallel_with_tp),
     ND_FIELD(CapabilityProfile, max_zero),
     ND_FIELD(CapabilityProfile, style),
     ND_FIELD(CapabilityProfile, rank_order),
@@ -150,6 +150,11 @@ const char* to_text(OptimizerTemporary temporary) {
 const char* to_text(LayerSplit split) {
   constexpr std::array<const char*, 2> kText{"even", "block_cost"};
   return kText.at(static_cast<std::size_t>(split));
+}
+
+const char* to_text(SequenceParallelRule rule) {
+  constexpr std::array<const char*, 3> kText{"optional", "with_experts", "always"};
+  return kText.at(static_cast<std::size_t>(rule));
 }
 
 const char* to_text(DataParallelStyle style) {

@@ -16,7 +16,8 @@ template <class Section>
 struct ProfileField {
   std::string_view name;
   std::variant<double Section::*, bool Section::*, int Section::*, std::int64_t Section::*, std::string Section::*,
-               Dispatcher Section::*, OptimizerTemporary Section::*, DataParallelStyle Section::*, LayerSplit Section::*>
+               Dispatcher Section::*, OptimizerTemporary Section::*, DataParallelStyle Section::*, LayerSplit Section::*,
+               SequenceParallelRule Section::*>
       member;
 };
 

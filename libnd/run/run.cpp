@@ -85,8 +85,7 @@ class Resolver {
       problem("devices", Errc::conflict,
               std::to_string(devices) + " devices are no multiple of tp " + std::to_string(tp) + " x pp " + std::to_string(pp) + " x cp " +
                   std::to_string(cp) + " = " + std::to_string(inner),
-              "nearest: " + std::to_string(std::max<std::int64_t>(1, devices / inner) * inner) + " or " +
-                  std::to_string((devices / inner + 1) * inner));
+              "nearest: " + (devices > inner ? std::to_string(devices / inner * inner) + " or " : "") + std::to_string((devices / inner + 1) * inner));
       return;
     }
     const std::int64_t dp = spec_.dp.value_or(devices / inner);
@@ -254,6 +253,7 @@ class Resolver {
   void recompute() {
     auto& s = run_.strategy;
     run_.full_recompute_layers = spec_.full_recompute_layers;
+    run_.layer_modes = spec_.layer_modes;
     run_.selective_recompute_layers = spec_.selective_recompute_layers;
     for (const auto& [field, list] : {std::pair{"full_recompute_layers", &run_.full_recompute_layers},
                                       std::pair{"selective_recompute_layers", &run_.selective_recompute_layers}})

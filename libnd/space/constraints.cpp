@@ -108,7 +108,11 @@ Verdict check_etp(const SpaceContext& context, const ParallelConfig& config) {
 
 Verdict check_sequence_parallel(const SpaceContext& context, const ParallelConfig& config) {
   if (!config.sequence_parallel) {
-    const bool needed = context.moe && config.tp > 1 && context.can.sequence_parallel_required_for_moe_tp;
+    const auto rule = context.can.sequence_parallel_with_tp;
+    // A run that goes without shows that its version of the trainer can.
+    const auto& stated = context.scenario.run.strategy;
+    const bool never = rule == SequenceParallelRule::always && (stated.tp == 1 || stated.sequence_parallel);
+    const bool needed = config.tp > 1 && (never || (rule == SequenceParallelRule::with_experts && context.moe));
     return needed ? Verdict(Rejection::sequence_parallel_conflict) : std::nullopt;
   }
   if (!context.can.sequence_parallel) return Rejection::unsupported_by_framework;

@@ -97,6 +97,7 @@ class Enumerator {
     const std::int64_t before = row.get(config_);
     // By index: deeper levels use other lists, this one stays as it is.
     const auto& list = values(depth);
+    if (list.empty()) keep_furthest(std::nullopt, depth);
     for (std::size_t i = 0; i < list.size(); ++i) {
       assign(row, list[i]);
       if (const auto verdict = row.check(context_, config_)) {
@@ -117,16 +118,16 @@ class Enumerator {
     if (!counts_.example[index]) counts_.example[index] = config_;
   }
 
-  /// Of two rejections by the same dimension: a number of devices that does not come out, or a shape that the schedule does not
-  /// have, may be the doing of a free dimension's value; the other reason holds although those came out.
-  static bool tells_more(Rejection now, Rejection before) {
-    const auto weak = [](Rejection r) { return r == Rejection::devices_mismatch || r == Rejection::schedule_unsupported; };
-    return weak(before) && !weak(now);
+  /// Of two ends at the same dimension: a number of devices that does not come out, or a shape that the schedule does not have,
+  /// may be the doing of a free dimension's value; the other reason holds although those came out.
+  static int weight(std::optional<Rejection> reason) {
+    if (!reason) return 1;
+    return *reason == Rejection::devices_mismatch || *reason == Rejection::schedule_unsupported ? 0 : 2;
   }
 
-  void keep_furthest(Rejection reason, std::size_t depth) {
+  void keep_furthest(std::optional<Rejection> reason, std::size_t depth) {
     auto& so_far = counts_.furthest;
-    if (so_far && (depth < so_far->depth || (depth == so_far->depth && !tells_more(reason, so_far->reason)))) return;
+    if (so_far && (depth < so_far->depth || (depth == so_far->depth && weight(reason) <= weight(so_far->reason)))) return;
     so_far = Obstacle{depth, reason, config_};
   }
 

@@ -12,10 +12,10 @@
 
 namespace nd::space {
 
-/// A combination that was rejected: how many dimensions had been accepted before, and why it ended there.
+/// Where a combination ended: how many dimensions had been accepted before, and why it went no further.
 struct Obstacle {
-  std::size_t depth = 0;  ///< position of the dimension whose check failed
-  Rejection reason{};
+  std::size_t depth = 0;            ///< position of the dimension that ended it
+  std::optional<Rejection> reason;  ///< nothing: the conditions on this dimension admit no value of its domain
   ParallelConfig config;
 };
 
@@ -26,7 +26,7 @@ struct SpaceCounts {
   std::array<std::int64_t, kRejectionCount> rejected{};
   /// First combination that was rejected for the reason; later degrees are still 1.
   std::array<std::optional<ParallelConfig>, kRejectionCount> example{};
-  /// The rejection that came furthest: what stands in the way where nothing is legal. The many that fall earlier only say
+  /// The combination that came furthest: what stands in the way where nothing is legal. The many that fall earlier only say
   /// that other values of the free dimensions do not help either.
   std::optional<Obstacle> furthest;
 };

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <set>
 
 #include "core/integer.hpp"
@@ -75,7 +77,12 @@ SourceRef place_of_field(const Scenario& scenario, const std::string& field) {
 
 SourceRef place_of(const Scenario& scenario, Dimension dimension, const DimensionChoice& choice) {
   const auto info = dimension_info(dimension);
-  if (choice.pinned) return place_of_field(scenario, std::string(info.field));
+  if (choice.pinned) {
+    SourceRef where = place_of_field(scenario, std::string(info.field));
+    // Nobody states it: it is a default because the search was told not to vary it.
+    if (where.file.empty() && !where.path.starts_with('-')) where.path = "-l";
+    return where;
+  }
   return SourceRef{{}, 0, 0, "--set " + std::string(info.name)};
 }
 
@@ -83,18 +90,21 @@ SourceRef place_of(const Scenario& scenario, Dimension dimension, const Dimensio
 std::string obstacle_text(const SpaceContext& context, const SearchSpace& space, const space::SpaceCounts& counts) {
   if (!counts.furthest) return "the conditions leave no value";
   const auto& [depth, reason, config] = *counts.furthest;
-  if (reason == Rejection::schedule_unsupported || reason == Rejection::micro_batches_below_stages) {
-    ParallelConfig tried = config;
-    // The combination may have ended before a schedule was chosen: then the wanted one decides what to say.
-    const auto& wanted = space.of(Dimension::schedule).values;
-    if (depth < static_cast<std::size_t>(Dimension::schedule)) {
-      if (depth == static_cast<std::size_t>(Dimension::vpp)) return "several chunks per stage (vpp > 1) need several stages (pp > 1)";
-      if (!wanted.empty()) tried.schedule = static_cast<Schedule>(wanted.front());
-    }
-    const std::string problem = nd::space::schedule_problem(context, tried);
+  const auto at = static_cast<Dimension>(depth);
+  if (!reason) {
+    SearchSpace alone;
+    alone.of(at) = space.of(at);
+    return to_text(alone) + " leaves no value beside the other conditions";
+  }
+  if (*reason == Rejection::micro_batches_below_stages && at == Dimension::micro_batch_num)
+    return context.scenario.profile.name + " needs at least as many micro-batches as stages (mb >= pp)";
+  if (*reason == Rejection::schedule_unsupported && at == Dimension::vpp)
+    return "several chunks per stage (vpp > 1) need several stages (pp > 1)";
+  if (*reason == Rejection::schedule_unsupported || *reason == Rejection::micro_batches_below_stages) {
+    const std::string problem = nd::space::schedule_problem(context, config);
     if (!problem.empty()) return problem;
   }
-  return std::string(describe(reason));
+  return std::string(describe(*reason));
 }
 
 /// Why nothing with this one value is legal.
@@ -108,10 +118,52 @@ std::string reason_of(const SpaceContext& context, const SearchSpace& single, Di
   return obstacle_text(context, single, space::enumerate(context, single, [](const ParallelConfig&) { return true; }));
 }
 
+/// A stated schedule that a free search would leave out without a word: the framework does not have it, or nothing can run it here.
+std::optional<Diagnostic> check_stated_schedule(const SpaceContext& context, const SearchSpace& space) {
+  const Schedule stated = context.scenario.run.strategy.schedule;
+  if (!space.of(Dimension::schedule).automatic() || !context.scenario.run.origins.contains("schedule")) return std::nullopt;
+  if (stated == Schedule::one_f_one_b || stated == Schedule::interleaved) return std::nullopt;
+  const auto single = only(Dimension::schedule, static_cast<std::int64_t>(stated), false);
+  if (has_strategy(context, single)) return std::nullopt;
+  auto out = make_diagnostic(Errc::conflict, place_of_field(context.scenario, "schedule"),
+                             "the stated schedule " + std::string(schedule_info(stated).name) + " is not searched: " + reason_of(context, single, Dimension::schedule),
+                             nearest_values(context, Dimension::schedule, static_cast<std::int64_t>(stated)));
+  out.severity = Severity::warning;
+  return out;
+}
+
+/// The smallest value that the bounds and exclusions admit; nullopt when they admit none.
+std::optional<std::int64_t> first_admitted(Dimension dimension, const DimensionChoice& choice) {
+  const auto& row = space::row_of(dimension);
+  const std::int64_t words = row.words == nullptr ? 0 : static_cast<std::int64_t>(row.words().size());
+  const std::int64_t lowest = words > 0 || dimension == Dimension::zero ? 0 : 1;
+  const std::int64_t highest = words > 0 ? words - 1 : std::numeric_limits<std::int32_t>::max();
+  for (std::int64_t value = std::max(lowest, choice.least); value <= std::min(highest, choice.most); ++value)
+    if (choice.admits(value)) return value;
+  return std::nullopt;
+}
+
+/// Bounds and exclusions of one dimension that leave nothing whatever the others do.
+std::vector<Diagnostic> check_bounds(const SpaceContext& context, const SearchSpace& space, Dimension dimension) {
+  SearchSpace single;
+  single.of(dimension) = space.of(dimension);
+  if (has_strategy(context, single)) return {};
+  const SourceRef where = place_of(context.scenario, dimension, space.of(dimension));
+  const std::string wanted = to_text(single), on = " on " + std::to_string(context.devices) + " devices";
+  const auto value = first_admitted(dimension, space.of(dimension));
+  if (!value || !space.of(dimension).values.empty())
+    return {make_diagnostic(Errc::conflict, where, wanted + " leaves no value", "widen or leave out one of the conditions")};
+  return {make_diagnostic(Errc::conflict, where, wanted + " is impossible" + on + ": " + reason_of(context, only(dimension, *value, false), dimension),
+                          nearest_values(context, dimension, *value))};
+}
+
 std::vector<Diagnostic> check_dimension(const SpaceContext& context, const SearchSpace& space, Dimension dimension) {
   const auto& choice = space.of(dimension);
   const auto info = dimension_info(dimension);
   const SourceRef where = place_of(context.scenario, dimension, choice);
+  if (choice.automatic()) return {};
+  if (std::none_of(choice.values.begin(), choice.values.end(), [&choice](std::int64_t value) { return choice.admits(value); }))
+    return check_bounds(context, space, dimension);
   std::vector<Diagnostic> impossible;
   bool any = false;
   for (const auto value : choice.values) {
@@ -186,39 +238,80 @@ std::vector<std::int64_t> reachable_batches(const Scenario& scenario, const Sear
   return out;
 }
 
+/// Dimensions with a condition whose loss alone makes something legal; all with a condition when none does, or when finding out
+/// would take longer than a message may.
+std::vector<Dimension> to_blame(const SpaceContext& context, const SearchSpace& space, const space::SpaceCounts& counts) {
+  constexpr std::int64_t kMostTried = 100'000;
+  std::vector<Dimension> conditioned, helpful;
+  for (const auto& row : space::dimension_table())
+    if (!space.of(row.info.id).automatic()) conditioned.push_back(row.info.id);
+  if (counts.enumerated > kMostTried) return conditioned;
+  for (const auto id : conditioned) {
+    SearchSpace without = space;
+    without.of(id) = {};
+    if (has_strategy(context, without)) helpful.push_back(id);
+  }
+  return helpful.empty() ? conditioned : helpful;
+}
+
+/// The advice about conditions that contradict each other, and the place of the first.
+struct Advice {
+  SourceRef where{{}, 0, 0, "-d"};
+  std::string text;
+};
+Advice advice_on(const SpaceContext& context, const SearchSpace& space, const space::SpaceCounts& counts) {
+  Advice out;
+  std::string asked, stated;
+  int conditions = 0;
+  const auto blamed = to_blame(context, space, counts);
+  for (const auto id : blamed) {
+    const auto& choice = space.of(id);
+    if (choice.pinned) {
+      stated += (stated.empty() ? "" : ", ") + std::string(dimension_info(id).acronym);
+      continue;
+    }
+    if (conditions++ == 0) out.where = place_of(context.scenario, id, choice);
+    asked += (asked.empty() ? "" : ", ") + std::string(dimension_info(id).name);
+  }
+  if (!asked.empty()) out.text = (conditions == 1 ? "widen or leave out " : "widen or leave out one of: ") + asked;
+  // Values that nobody wants varied come second: only where no condition of the request is to blame.
+  if (asked.empty() && !stated.empty()) {
+    out.where = place_of(context.scenario, blamed.front(), space.of(blamed.front()));
+    out.text = "it is not searched; -l with one of " + stated + " varies it";
+  }
+  return out;
+}
+
 Diagnostic nothing_left(const SpaceContext& context, const SearchSpace& space) {
   const auto counts = space::enumerate(context, space, [](const ParallelConfig&) { return true; });
   const std::string wanted = to_text(space);
   const std::string scope = std::to_string(context.devices) + " devices" + (wanted.empty() ? "" : " with " + wanted);
-  if (counts.furthest && counts.furthest->reason == Rejection::batch_mismatch) {
+  const auto reason = counts.furthest ? counts.furthest->reason : std::nullopt;
+  if (reason == Rejection::batch_mismatch || reason == Rejection::micro_batches_below_stages) {
     std::string near;
     for (const auto batch : reachable_batches(context.scenario, space)) near += (near.empty() ? "" : ", ") + std::to_string(batch);
+    const std::string why = reason == Rejection::batch_mismatch ? std::string() : ": " + obstacle_text(context, space, counts);
     if (!near.empty())
       return make_diagnostic(Errc::empty_space, place_of_field(context.scenario, "global_batch_size"),
-                             "a global batch of " + std::to_string(context.global_batch) + " cannot be reached on " + scope,
+                             "a global batch of " + std::to_string(context.global_batch) + " cannot be reached on " + scope + why,
                              "nearest reachable: " + near);
   }
-  // The conditions contradict each other, not one of them the rest: the first is the place, all are in the hint.
-  SourceRef where{{}, 0, 0, "-d"};
-  std::string asked;
-  for (const auto& info : dimension_list()) {
-    const auto& choice = space.of(info.id);
-    if (choice.pinned || choice.values.empty()) continue;
-    if (asked.empty()) where = place_of(context.scenario, info.id, choice);
-    asked += (asked.empty() ? "widen or leave out one of: " : ", ") + std::string(info.name);
-  }
-  return make_diagnostic(Errc::empty_space, where, "no legal strategy on " + scope + ": " + obstacle_text(context, space, counts), asked);
+  const auto advice = advice_on(context, space, counts);
+  return make_diagnostic(Errc::empty_space, advice.where, "no legal strategy on " + scope + ": " + obstacle_text(context, space, counts), advice.text);
 }
 
 }  // namespace
 
 std::vector<Diagnostic> check_space(const Scenario& scenario, const SearchSpace& space) {
   const SpaceContext context(scenario);
+  // What no condition can be blamed for: no strategy at all runs this batch on these devices.
+  if (!has_strategy(context, {})) return {nothing_left(context, {})};
   std::vector<Diagnostic> problems;
   for (const auto& row : space::dimension_table()) {
     const auto found = check_dimension(context, space, row.info.id);
     problems.insert(problems.end(), found.begin(), found.end());
   }
+  if (auto warning = check_stated_schedule(context, space)) problems.push_back(std::move(*warning));
   const bool failed = std::any_of(problems.begin(), problems.end(), [](const Diagnostic& d) { return d.severity == Severity::error; });
   if (!failed && !has_strategy(context, space)) problems.push_back(nothing_left(context, space));
   return problems;

@@ -122,12 +122,13 @@ Result<std::int64_t> parse_value(Dimension dimension, std::string_view text, con
     return make_error(Errc::out_of_range, where, "'" + std::string(text) + "' is no value of " + std::string(row.info.acronym),
                       core::name_hint(text, words));
   }
-  if (!number)
+  const bool digits = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (!number && !digits)
     return make_error(Errc::wrong_type, where, "'" + std::string(text) + "' is no whole number",
                       std::string(row.info.acronym) + " is a degree, e.g. " + std::string(row.info.name) + "=2,4");
   const std::int64_t least = dimension == Dimension::zero ? 0 : 1;
   const std::int64_t most = dimension == Dimension::zero ? 3 : std::numeric_limits<std::int32_t>::max();
-  if (*number < least || *number > most)
+  if (!number || *number < least || *number > most)
     return make_error(Errc::out_of_range, where,
                       std::string(row.info.acronym) + " must be " + std::to_string(least) + " .. " + std::to_string(most) + ", got " +
                           std::string(text));
@@ -176,6 +177,9 @@ Result<SearchSpace> with_setting(SearchSpace space, std::string_view text, const
   auto values = parse_values(*dimension, condition->operand, where);
   if (!values) return values.error();
   const bool bound = condition->relation == Relation::least || condition->relation == Relation::most;
+  if (bound && is_word_dimension(row_of(*dimension)))
+    return make_error(Errc::syntax, where, "the values of " + std::string(row_of(*dimension).info.acronym) + " have no order",
+                      "name them: " + std::string(row_of(*dimension).info.name) + "=A,B, or !=A for all but one");
   if (bound && values->size() != 1)
     return make_error(Errc::syntax, where, "a bound takes one value, got '" + std::string(condition->operand) + "'");
   switch (condition->relation) {

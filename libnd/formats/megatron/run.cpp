@@ -8,6 +8,7 @@
 #include "core/integer.hpp"
 #include "core/text.hpp"
 #include "formats/readers/section.hpp"
+#include "formats/readers/values.hpp"
 #include "formats/megatron/document.hpp"
 #include "formats/shell/value.hpp"
 
@@ -251,13 +252,9 @@ class RunReader {
   void optimizer() {
     const Names names{"optimizer", "optimizer_selection"};
     const auto word = f_.word(names);
-    OptimizerKind kind = OptimizerKind::adamw;
-    if (word) {
-      const std::string name = core::canonical_name(*word);
-      if (core::contains_ignoring_case(name, "muon")) kind = OptimizerKind::muon;
-      else if (name == "sgd") kind = OptimizerKind::sgd;
-      else if (!core::contains_ignoring_case(name, "adam")) f_.warn(names, Errc::unsupported, "'" + *word + "' is priced as AdamW, two states per parameter");
-    }
+    const auto known = optimizer_of_name(word.value_or("adam"));
+    if (!known) f_.warn(names, Errc::unsupported, unknown_optimizer(*word));
+    OptimizerKind kind = known.value_or(OptimizerKind::adamw);
     const auto bits = [this](Names moment) -> int {
       const auto type = f_.word(moment);
       if (!type) return 32;
@@ -275,6 +272,7 @@ class RunReader {
       f_.warn({"main_params_dtype"}, Errc::unsupported, "16-bit main weights are priced as 32-bit ones");
     // AdamW is the trainer's own default, so nothing is assumed when it is not named.
     state(run_, "optimizer", &RunSpec::optimizer, std::optional<OptimizerKind>(kind), f_.where(names));
+    if (!known) run_.origins["optimizer"].kind = Origin::Kind::fallback;
     const Names fraction{"optimizer_offload_fraction"};
     if (const auto part = f_.real(fraction); part && *part < 1 && f_.on({"optimizer_cpu_offload"}))
       f_.warn(fraction, Errc::unsupported, "part of the states in host memory is priced as all of them");

@@ -43,6 +43,9 @@ std::optional<DataParallelStyle> parse(const ConfigNode& node, DataParallelStyle
 std::optional<LayerSplit> parse(const ConfigNode& node, LayerSplit, std::string& hint) {
   return parse_enum(node, std::array{LayerSplit::even, LayerSplit::block_cost}, hint);
 }
+std::optional<SequenceParallelRule> parse(const ConfigNode& node, SequenceParallelRule, std::string& hint) {
+  return parse_enum(node, std::array{SequenceParallelRule::optional, SequenceParallelRule::with_experts, SequenceParallelRule::always}, hint);
+}
 std::optional<double> parse(const ConfigNode& node, double, std::string& hint) {
   hint = "a number that is not negative";
   const auto value = as_real(node);

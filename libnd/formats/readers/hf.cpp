@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "core/text.hpp"
@@ -267,6 +268,20 @@ const ConfigNode& hf_text_config(const ConfigNode& root) {
   for (const std::string_view path : {"text_config", "thinker_config.text_config", "llm_config", "language_config"})
     if (const ConfigNode* const section = find_path(root, path); section != nullptr && section->is_mapping()) return *section;
   return root;
+}
+
+std::string checkpoint_config_file(const std::string& stated, const std::string& path, const DataStore& data) {
+  namespace fs = std::filesystem;
+  std::error_code failure;
+  const fs::path base = fs::path(path).parent_path();
+  for (const fs::path& place : {base / stated, fs::path(data.root()) / "models" / stated}) {
+    if (fs::is_directory(place, failure)) {
+      if (const fs::path file = place / "config.json"; fs::exists(file, failure)) return file.string();
+    } else if (fs::exists(place, failure)) {
+      return place.string();
+    }
+  }
+  return (base / stated).string();
 }
 
 Result<HfModel> read_hf_model(const ConfigNode& root, const std::string& path, const DataStore& data) {

@@ -22,6 +22,9 @@ struct HfModel {
 
 /// Values of wrong types are errors; missing fields are not. `path` names the model.
 [[nodiscard]] Result<HfModel> read_hf_model(const ConfigNode& root, const std::string& path, const DataStore& data);
+/// Where the config.json of a checkpoint named in a file is, or would be: the folder, the file itself, or a preset of that name.
+/// `path` is the naming file; relative names start at its folder.
+[[nodiscard]] std::string checkpoint_config_file(const std::string& stated, const std::string& path, const DataStore& data);
 /// Where a config keeps its text model: a section of a composite config, else the root.
 [[nodiscard]] const ConfigNode& hf_text_config(const ConfigNode& root);
 

@@ -112,14 +112,11 @@ void HfRunReader::precision(const std::string& word, const SourceRef& where) {
 void HfRunReader::optimizer(const std::string& name, const SourceRef& where) {
   const std::string word = core::canonical_name(name);
   const auto has = [&word](std::string_view part) { return word.find(part) != std::string::npos; };
-  OptimizerKind kind = OptimizerKind::adamw;
-  if (has("muon")) kind = OptimizerKind::muon;
-  else if (has("8bit")) kind = OptimizerKind::adamw_8bit;
-  else if (has("sgd")) kind = OptimizerKind::sgd;
-  else if (!has("adam") || has("anyprecision"))
-    findings_.warn(Errc::unsupported, where, "the optimizer '" + name.substr(0, kShown) + "' is priced as AdamW, two states per parameter");
+  const auto known = optimizer_of_name(name);
+  if (!known) findings_.warn(Errc::unsupported, where, unknown_optimizer(name));
   if (has("paged")) findings_.note(where, "paging of the states is not priced: they are counted on the device");
-  state(run_, "optimizer", &RunSpec::optimizer, std::optional(kind), where);
+  run_.optimizer = known.value_or(OptimizerKind::adamw);
+  run_.origins["optimizer"] = {known ? Origin::Kind::file : Origin::Kind::fallback, where};
 }
 
 void HfRunReader::recompute(Recompute mode, const SourceRef& where) {

@@ -285,12 +285,11 @@ class HyperReader {
     const bool narrow_states = auto_models_ && !wide && stored <= kNarrow;
     if (name.empty())
       findings_.warn(Errc::missing_field, optimizer_.where("_target_"), "no optimizer is stated; AdamW with two moments is assumed");
-    const OptimizerKind kind = name.find("muon") != std::string::npos  ? OptimizerKind::muon
-                               : name.find("sgd") != std::string::npos ? OptimizerKind::sgd
-                               : narrow_states                         ? OptimizerKind::adamw_bf16_states
-                                                                       : OptimizerKind::adamw;
-    run_.optimizer = kind;
-    run_.origins["optimizer"] = {name.empty() ? Origin::Kind::fallback : Origin::Kind::file, optimizer_.where(key)};
+    const auto known = optimizer_of_name(name);
+    if (!name.empty() && !known) findings_.warn(Errc::unsupported, optimizer_.where(key), unknown_optimizer(target ? *target : *type));
+    const OptimizerKind kind = known.value_or(OptimizerKind::adamw);
+    run_.optimizer = kind == OptimizerKind::adamw && narrow_states ? OptimizerKind::adamw_bf16_states : kind;
+    run_.origins["optimizer"] = {known ? Origin::Kind::file : Origin::Kind::fallback, optimizer_.where(key)};
   }
 
   /// "off", "selective", "full"; YAML reads a bare off as false. Anything else would be priced wrongly.

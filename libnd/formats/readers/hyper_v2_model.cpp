@@ -56,23 +56,9 @@ void read_bare_fields(const ConfigNode& section, Model& model, Findings& finding
   merge_model_fields(model.spec, stated, Precedence::replace);
 }
 
-/// The config.json of a checkpoint: a folder, the file itself, or the name of a preset.
-std::string config_file(const std::string& stated, const ModelSource& source) {
-  std::error_code failure;
-  const fs::path base = fs::path(source.path).parent_path();
-  for (const fs::path& place : {base / stated, fs::path(source.data.root()) / "models" / stated}) {
-    if (fs::is_directory(place, failure)) {
-      if (const fs::path file = place / "config.json"; fs::exists(file, failure)) return file.string();
-    } else if (fs::exists(place, failure)) {
-      return place.string();
-    }
-  }
-  return (base / stated).string();
-}
-
 /// Whether the checkpoint was read; its problems are warnings when overrides can stand alone.
 bool read_checkpoint(const ConfigNode& stated, const ModelSource& source, Model& model, Findings& findings) {
-  const std::string file = config_file(stated.text, source);
+  const std::string file = checkpoint_config_file(stated.text, source.path, source.data);
   auto read = read_document(file).and_then([&](const ConfigNode& root) { return read_hf_model(root, file, source.data); });
   if (read) {
     model.spec = std::move(read->spec);

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <optional>
+#include <utility>
+
+#include "formats/readers/hf_model.hpp"
 #include "formats/readers/mindformers_model.hpp"
 #include "formats/readers/mindformers_run.hpp"
 #include "formats/readers/reader.hpp"
@@ -37,9 +41,29 @@ void warn_table(Section& degrees, const RunSpec& run, Findings& findings) {
     findings.warn(Errc::unsupported, degrees.where("vocab_emb_dp"), "is not priced: the embedding table is counted as split over the model-parallel ranks");
 }
 
+/// The model of pretrained_model_dir, whose fields model_config overrides (MindFormers r1.6, "Loading Hugging Face Model
+/// Configuration"). A folder that is not here is an error only where model_config states no model of its own.
+std::optional<HfModel> read_pretrained(Section& top, const std::string& path, const DataStore& data, bool needed, Findings& findings) {
+  const auto stated = top.map().has("pretrained_model_dir") ? top.map().string("pretrained_model_dir") : std::nullopt;
+  if (!stated || stated->empty()) return std::nullopt;
+  const std::string file = checkpoint_config_file(*stated, path, data);
+  auto read = read_document(file).and_then([&](const ConfigNode& root) { return read_hf_model(root, file, data); });
+  if (read) {
+    findings.notes.insert(findings.notes.end(), read->notes.begin(), read->notes.end());
+    return std::move(*read);
+  }
+  auto missing = make_diagnostic(Errc::io, top.where("pretrained_model_dir"), "the model's config.json cannot be read", "looked for " + file);
+  if (!needed) missing.severity = Severity::warning;
+  auto& sink = needed ? findings.problems : findings.notes;
+  sink.push_back(std::move(missing));
+  // A file that is there and wrong says where.
+  if (needed && read.error().code() != Errc::io) sink.insert(sink.end(), read.error().diagnostics.begin(), read.error().diagnostics.end());
+  return std::nullopt;
+}
+
 }  // namespace
 
-Result<Request> read_mindformers(const ConfigNode& root, const std::string&, const DataStore& data, const ReadOptions&) {
+Result<Request> read_mindformers(const ConfigNode& root, const std::string& path, const DataStore& data, const ReadOptions&) {
   Findings findings;
   Section top(root, findings);
   top.map().ignore({"trainer", "runner_config", "runner_wrapper", "optimizer", "context", "parallel", "parallel_config", "recompute_config", "model",
@@ -51,11 +75,13 @@ Result<Request> read_mindformers(const ConfigNode& root, const std::string&, con
   Section sharding(parallel.node(), "parallel_optimizer_config", findings), pipeline(parallel.node(), "pipeline_config", findings);
   outer.map().ignore({"model_config", "arch"});
   parallel.map().ignore({"parallel_optimizer_config", "pipeline_config"});
-  require_section(model, "the model", findings);
+  const bool whole = model.stated() && (model.map().has("num_layers") || model.map().has("num_hidden_layers"));
+  const auto pretrained = read_pretrained(top, path, data, !whole, findings);
+  if (!top.map().has("pretrained_model_dir")) require_section(model, "the model, or pretrained_model_dir, a folder with its config.json", findings);
   require_section(degrees, "the parallel degrees", findings);
 
   Request out;
-  const auto spec = mindformers::read_model({trainer, model, experts}, data, findings);
+  const auto spec = mindformers::read_model({trainer, model, experts, pretrained ? &*pretrained : nullptr}, data, findings);
   out.model = spec.spec;
   mindformers::read_run({context, runner, optimizer, parallel, sharding, pipeline, degrees, model, experts}, spec.spec.num_experts.has_value(),
                         out.run, findings);
@@ -81,7 +107,7 @@ Result<Request> read_mindformers(const ConfigNode& root, const std::string&, con
   top.map().ignore({"swap_config"});
   for (Section* const section : {&top, &swap, &trainer, &runner, &context, &parallel, &sharding, &pipeline, &degrees, &recompute, &experts, &outer, &model})
     section->finish();
-  if (model.stated()) add_model_problems(out.model, model.node(), spec.places, findings);
+  if (model.stated() || pretrained) add_model_problems(out.model, model.node(), spec.places, findings);
   if (!findings.problems.empty()) {
     sort_by_place(findings.problems);
     return Error(std::move(findings.problems));

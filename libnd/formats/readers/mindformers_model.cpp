@@ -64,7 +64,11 @@ const Names kExpertCount{"expert_num", "n_routed_experts", "num_experts", "num_m
 class ModelReader {
  public:
   ModelReader(const ModelSections& sections, const DataStore& data, Findings& findings)
-      : trainer_(sections.trainer), model_(sections.model), experts_(sections.experts), data_(data), findings_(findings) {}
+      : trainer_(sections.trainer), model_(sections.model), experts_(sections.experts), data_(data), findings_(findings) {
+    if (sections.base == nullptr) return;
+    out_.spec = sections.base->spec;
+    out_.places = sections.base->places;
+  }
 
   Model read() {
     for (const auto& row : model_rows()) read_from(model_, row.field, model_.key(row.keys));
@@ -86,7 +90,7 @@ class ModelReader {
   bool read_from(Section& section, std::string_view field, std::string_view key) {
     if (!section.map().has(key)) return false;
     read_model_field(section.map(), key, field, out_.spec);
-    out_.places.emplace(std::string(field), section.where(key));
+    out_.places.insert_or_assign(std::string(field), section.where(key));
     return true;
   }
 
@@ -100,12 +104,13 @@ class ModelReader {
   }
 
   void names() {
-    out_.spec.name = trainer_.map().string("model_name").value_or("");
+    if (const auto name = trainer_.map().string("model_name"); name && !name->empty()) out_.spec.name = *name;
     if (out_.spec.name.empty()) out_.spec.name = "custom";
     if (const auto type = model_.map().string("model_type")) {
       out_.spec.model_type = *type;
       return;
     }
+    if (!out_.spec.model_type.empty()) return;  // the checkpoint's
     out_.spec.model_type = family_of_name(out_.spec.name);
     if (out_.spec.model_type.empty()) out_.spec.model_type = family_of_name(model_.map().string("type").value_or(""));
     if (out_.spec.model_type.empty()) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "formats/model_fields.hpp"
+#include "formats/readers/hf_model.hpp"
 #include "formats/readers/section.hpp"
 #include "nd/data_store.hpp"
 #include "nd/model_spec.hpp"
@@ -22,6 +23,7 @@ struct ModelSections {
   Section& trainer;  ///< trainer.model_name: name and family
   Section& model;    ///< model.model_config
   Section& experts;  ///< moe_config, may be absent
+  const HfModel* base = nullptr;  ///< of pretrained_model_dir: what model_config does not state
 };
 
 [[nodiscard]] Model read_model(const ModelSections& sections, const DataStore& data, Findings& findings);

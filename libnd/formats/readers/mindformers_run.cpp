@@ -216,15 +216,10 @@ class RunReader {
       if (!s_.optimizer.map().has("type")) findings_.warn(Errc::missing_field, where, "no optimizer is stated; AdamW is assumed");
       return;
     }
-    OptimizerKind kind = OptimizerKind::adamw;
-    if (core::contains_ignoring_case(*type, "muon")) {
-      kind = OptimizerKind::muon;
-    } else if (core::contains_ignoring_case(*type, "sgd") || core::contains_ignoring_case(*type, "momentum")) {
-      kind = OptimizerKind::sgd;
-    } else if (!core::contains_ignoring_case(*type, "adam")) {
-      findings_.warn(Errc::unsupported, where, "the optimizer '" + *type + "' is priced as AdamW, two states per parameter");
-    }
-    state(run_, "optimizer", &RunSpec::optimizer, std::optional<OptimizerKind>(kind), where);
+    const auto known = optimizer_of_name(*type);
+    if (!known) findings_.warn(Errc::unsupported, where, unknown_optimizer(*type));
+    run_.optimizer = known.value_or(OptimizerKind::adamw);
+    run_.origins["optimizer"] = {known ? Origin::Kind::file : Origin::Kind::fallback, where};
   }
 
   void sharding() {

@@ -345,7 +345,7 @@ class SearchReader {
     const auto one = how == nullptr ? std::nullopt : mode_of(*how);
     if (how != nullptr && !chosen && !one) refuse(*how, "off, selective, full, auto or per_layer");
     if (!good || (how == nullptr && listed == nullptr)) return;
-    if (word == "per_layer") findings_.warn(Errc::unsupported, how->where, "one mode for all layers is searched, not a mode per layer");
+    if (word == "per_layer") return every_layer_its_own(std::move(modes), *how);
     // Off and full are what a choice is made of, where no modes are named.
     if (chosen && listed == nullptr) modes.values = {static_cast<std::int64_t>(Recompute::off), static_cast<std::int64_t>(Recompute::full)};
     if (one && listed == nullptr) modes.values = {static_cast<std::int64_t>(*one)};
@@ -353,6 +353,20 @@ class SearchReader {
     out_.run.selective_recompute_layers.clear();
     out_.run.recompute.reset();
     if (modes.values.size() == 1) state(out_.run, "recompute", &RunSpec::recompute, std::optional(static_cast<Recompute>(modes.values.front())), modes.where);
+    out_.candidates.push_back(std::move(modes));
+  }
+
+  /// The listed modes are what a layer chooses from; without a list every mode.
+  void every_layer_its_own(DimensionCandidates modes, const ConfigNode& how) {
+    if (!modes.values.empty()) {
+      out_.run.layer_modes.fill(false);
+      for (const auto mode : modes.values) out_.run.layer_modes[static_cast<std::size_t>(mode)] = true;
+    }
+    out_.run.full_recompute_layers.clear();
+    out_.run.selective_recompute_layers.clear();
+    state(out_.run, "recompute", &RunSpec::recompute, std::optional(Recompute::per_layer), how.where);
+    modes.values.assign(1, static_cast<std::int64_t>(Recompute::per_layer));
+    modes.where = how.where;
     out_.candidates.push_back(std::move(modes));
   }
 

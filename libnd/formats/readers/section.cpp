@@ -31,9 +31,15 @@ bool same_value(const ConfigNode& a, const ConfigNode& b) {
 std::string near_miss(const std::string& key, const std::set<std::string, std::less<>>& known, int slip = 2) {
   constexpr std::size_t kShortest = 6, kLongest = 64;
   if (key.size() < kShortest || key.size() > kLongest) return {};
-  for (const auto& name : known)
-    if (name.size() >= kShortest && core::edit_distance(core::canonical_name(key), core::canonical_name(name)) <= slip) return name;
-  return {};
+  std::string nearest;
+  for (const auto& name : known) {
+    if (name.size() < kShortest) continue;
+    const int distance = core::edit_distance(core::canonical_name(key), core::canonical_name(name));
+    if (distance > slip) continue;
+    slip = distance - 1;
+    nearest = name;
+  }
+  return nearest;
 }
 
 }  // namespace

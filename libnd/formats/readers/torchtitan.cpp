@@ -193,11 +193,10 @@ class TitanReader {
     if (section_of("disable_loss_parallel").map().boolean("disable_loss_parallel").value_or(false) && *run_.tp > 1)
       findings_.warn(Errc::unsupported, section_of("disable_loss_parallel").where("disable_loss_parallel"), "the loss is priced as sharded over the tensor parallel ranks");
     const auto name = optimizer_.map().string("name");
-    const std::string kind = core::canonical_name(name.value_or("adamw"));
-    run_.optimizer = kind.find("muon") != std::string::npos ? OptimizerKind::muon : kind.find("sgd") != std::string::npos ? OptimizerKind::sgd : OptimizerKind::adamw;
-    run_.origins["optimizer"] = {name ? Origin::Kind::file : Origin::Kind::profile, optimizer_.where("name")};
-    if (*run_.optimizer == OptimizerKind::adamw && kind.find("adam") == std::string::npos)
-      findings_.warn(Errc::unsupported, optimizer_.where("name"), "the optimizer '" + name->substr(0, kShown) + "' is priced as AdamW, two states per parameter");
+    const auto known = optimizer_of_name(name.value_or("AdamW"));
+    run_.optimizer = known.value_or(OptimizerKind::adamw);
+    run_.origins["optimizer"] = {!known ? Origin::Kind::fallback : name ? Origin::Kind::file : Origin::Kind::profile, optimizer_.where("name")};
+    if (!known) findings_.warn(Errc::unsupported, optimizer_.where("name"), unknown_optimizer(*name));
     run_.flash_attention = true;  // scaled dot product attention
   }
 

@@ -78,4 +78,17 @@ std::optional<Dtype> activation_dtype(std::string_view name) {
   return core::contains_ignoring_case(name, "bf") ? Dtype::bf16 : Dtype::fp16;
 }
 
+std::optional<OptimizerKind> optimizer_of_name(std::string_view name) {
+  const std::string word = core::canonical_name(name);
+  const auto has = [&word](std::string_view part) { return word.find(part) != std::string::npos; };
+  if (has("muon")) return OptimizerKind::muon;
+  if (has("sgd") || has("momentum")) return OptimizerKind::sgd;
+  if (!has("adam") || has("anyprecision")) return std::nullopt;
+  return has("8bit") ? OptimizerKind::adamw_8bit : OptimizerKind::adamw;
+}
+
+std::string unknown_optimizer(std::string_view name) {
+  return "the optimizer '" + std::string(name.substr(0, 120)) + "' is not known: it is priced as AdamW, two states per parameter";
+}
+
 }  // namespace nd::formats

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "nd/device.hpp"
+#include "nd/run_spec.hpp"
 #include "nd/units.hpp"
 
 namespace nd::formats {
@@ -17,6 +18,11 @@ namespace nd::formats {
 [[nodiscard]] std::optional<double> dtype_bytes(std::string_view name);
 /// Type of activations by a name; what is narrower than 16 bits is no type of theirs. nullopt for "auto" and other words.
 [[nodiscard]] std::optional<Dtype> activation_dtype(std::string_view name);
+/// What an optimizer of that name or class keeps: muon, sgd or momentum, adam in all spellings (8bit: 8-bit states). nullopt for
+/// others; they are priced as AdamW with a warning and count as not stated.
+[[nodiscard]] std::optional<OptimizerKind> optimizer_of_name(std::string_view name);
+/// The words of that warning.
+[[nodiscard]] std::string unknown_optimizer(std::string_view name);
 /// The model_type that a free-text name of a model, trainer or class contains ("llama3_70b" -> "llama"); empty when none does.
 [[nodiscard]] std::string family_of_name(std::string_view name);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
 
 #include "formats/readers/mindformers_model.hpp"
 #include "formats/readers/mindformers_run.hpp"
@@ -215,7 +217,7 @@ TEST_CASE("MindFormers: all problems of a file at once", "[mindformers]") {
         });
   const auto empty = formats::parse_yaml("parallel_config: {}\nmodel: {}\n", "f.yaml");
   const auto missing = problems(formats::read_mindformers(*empty, "f.yaml", data()));
-  CHECK(std::find(missing.begin(), missing.end(), "error: f.yaml:2:8: model.model_config: the section 'model.model_config' is required: the model") != missing.end());
+  CHECK(std::find(missing.begin(), missing.end(), "error: f.yaml:2:8: model.model_config: the section 'model.model_config' is required: the model, or pretrained_model_dir, a folder with its config.json") != missing.end());
 }
 
 TEST_CASE("MindFormers: spellings that contradict each other", "[mindformers]") {
@@ -226,6 +228,43 @@ TEST_CASE("MindFormers: spellings that contradict each other", "[mindformers]") 
   CHECK(read_text(", num_layers: 4, intermediate_size: 256, tie_word_embeddings: True, untie_embeddings_and_output_weights: False", "")
             ->model.tie_word_embeddings == true);
   CHECK_FALSE(read_text(", num_layers: 4, intermediate_size: 256, num_experts: 8, num_experts_per_tok: 2", "", "moe_config: {expert_num: 4}\n"));
+}
+
+TEST_CASE("MindFormers: the model of pretrained_model_dir", "[mindformers]") {
+  const auto folder = std::filesystem::temp_directory_path() / "nd_mindformers_pretrained";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder / "qwen3");
+  std::filesystem::copy_file(std::string(ND_TEST_DATA_DIR) + "/models/qwen3-30b-a3b/config.json", folder / "qwen3/config.json");
+  const auto read = [&](const std::string& first, const std::string& model) {
+    std::ofstream(folder / "run.yaml") << first << "runner_config: {batch_size: 1}\noptimizer: {type: AdamW}\ncontext: {max_device_memory: 58GB}\n"
+                                       << "parallel: {enable_parallel_optimizer: True}\nparallel_config: {data_parallel: 2}\n" << model;
+    return read_request((folder / "run.yaml").string(), "mindformers", data());
+  };
+  const std::string fields = "model: {model_config: {seq_length: 4096, compute_dtype: bfloat16, params_dtype: float32}}\n";
+  const auto plain = read("pretrained_model_dir: ./qwen3\n", fields);
+  REQUIRE(plain);
+  const auto preset = data().model("qwen3-30b-a3b");
+  REQUIRE(preset);
+  CHECK(count_parameters(*resolve_model(plain->model)).total == count_parameters(*resolve_model(*preset)).total);
+  CHECK(plain->model.model_type == "qwen3_moe");
+  // A preset's name, where there is no such folder.
+  CHECK(read("pretrained_model_dir: qwen3-30b-a3b\n", fields)->model.num_experts == 128);
+  // model_config wins: 4 of the 48 layers.
+  const auto cropped = read("pretrained_model_dir: ./qwen3\n", "model: {model_config: {num_layers: 4, seq_length: 4096, compute_dtype: bfloat16, params_dtype: float32}}\n");
+  REQUIRE(cropped);
+  CHECK(cropped->model.num_hidden_layers == 4);
+  CHECK(cropped->model.num_experts == 128);
+  // Not there: an error where nothing else says what is trained, a warning where model_config does.
+  const auto missing = problems(read("pretrained_model_dir: ./none\n", fields));
+  REQUIRE_FALSE(missing.empty());
+  CHECK(missing.front().find("error: run.yaml:1:23: pretrained_model_dir: the model's config.json cannot be read") == 0);
+  const auto whole = read("pretrained_model_dir: ./none\n",
+                          "model: {model_config: {num_layers: 2, hidden_size: 64, num_heads: 4, vocab_size: 1000, seq_length: 128, compute_dtype: bfloat16, params_dtype: float32}}\n");
+  REQUIRE(whole);
+  CHECK(std::any_of(whole->notes.begin(), whole->notes.end(), [](const Diagnostic& note) {
+    return note.severity == Severity::warning && note.where.path == "pretrained_model_dir";
+  }));
+  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("MindFormers: offsets", "[mindformers]") {

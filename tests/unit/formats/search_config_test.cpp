@@ -149,7 +149,12 @@ TEST_CASE("search config: recompute", "[search_config]") {
   CHECK(modes("recompute: off\n") == std::vector<std::int64_t>{0});  // a boolean in YAML
   CHECK(modes("recompute: auto\nparallelism: {recompute: [selective, full]}\n") == std::vector<std::int64_t>{1, 2});
   CHECK(modes("parallelism: {recompute: auto}\n").empty());
-  CHECK(said(good(kModel + kCluster + "recompute: per_layer\n"), Severity::warning, "one mode for all layers"));
+  // Every layer its own mode, from the listed ones or from all: off, selective, full.
+  CHECK(modes("recompute: per_layer\n") == std::vector<std::int64_t>{3});
+  CHECK(good(kModel + kCluster + "recompute: per_layer\n").run.layer_modes == std::array<bool, kLayerModes>{true, true, true});
+  const std::string listed = "recompute: per_layer\nparallelism: {recompute: [off, full]}\n";
+  CHECK(modes(listed) == std::vector<std::int64_t>{3});
+  CHECK(good(kModel + kCluster + listed).run.layer_modes == std::array<bool, kLayerModes>{true, false, true});
   for (const char* const bad : {"recompute: ful\n", "parallelism: {recompute: [off, auto]}\n", "parallelism: {recompute: []}\n", "recompute: 3\n"})
     CHECK(problems(read_text(kModel + kCluster + bad)).find("is no recompute mode") != std::string::npos);
 }

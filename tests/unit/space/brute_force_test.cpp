@@ -49,7 +49,9 @@ struct Rules {
     if (c.cp > 1 && !divides(2 * c.cp, run.seq_length)) return false;
     if (c.sequence_parallel && (c.tp == 1 || !divides(std::int64_t{c.tp} * c.cp, run.seq_length))) return false;
     const bool moe_tp = scenario.model.has_experts() && c.tp > 1;
-    return c.sequence_parallel || !moe_tp || !scenario.profile.can.sequence_parallel_required_for_moe_tp;
+    const auto rule = scenario.profile.can.sequence_parallel_with_tp;
+    if (rule == SequenceParallelRule::always && c.tp > 1 && !c.sequence_parallel) return false;  // the runs here state tp = 1
+    return c.sequence_parallel || !moe_tp || rule != SequenceParallelRule::with_experts;
   }
   bool sharding_allows(const ParallelConfig& c) const {
     const auto style = scenario.profile.can.style;
@@ -155,7 +157,8 @@ TEST_CASE("Capabilities of the framework change the legal set as the brute force
   SECTION("FSDP2") { can.style = DataParallelStyle::fsdp2; }
   SECTION("FSDP") { can.style = DataParallelStyle::fsdp; }
   SECTION("DeepSpeed") { can.style = DataParallelStyle::deepspeed; }
-  SECTION("sequence parallelism needed with experts") { can.sequence_parallel_required_for_moe_tp = true; }
+  SECTION("sequence parallelism needed with experts") { can.sequence_parallel_with_tp = SequenceParallelRule::with_experts; }
+  SECTION("sequence parallelism needed with tp") { can.sequence_parallel_with_tp = SequenceParallelRule::always; }
   compare(scenario);
 }
 

@@ -182,8 +182,16 @@ TEST_CASE("Each rule says what it is about") {
     CHECK_FALSE(first_violation(moe(), config));
     config.sequence_parallel = false;
     auto scenario = moe();
-    scenario.profile.can.sequence_parallel_required_for_moe_tp = true;
+    scenario.profile.can.sequence_parallel_with_tp = SequenceParallelRule::with_experts;
     CHECK(first_violation(scenario, config) == Rejection::sequence_parallel_conflict);
+    auto plain = dense();
+    CHECK_FALSE(first_violation(plain, config));
+    plain.profile.can.sequence_parallel_with_tp = SequenceParallelRule::always;
+    CHECK(first_violation(plain, config) == Rejection::sequence_parallel_conflict);
+    // The run itself has tp without sequence parallelism: its trainer can.
+    plain.run.strategy.tp = 4;
+    plain.run.strategy.sequence_parallel = false;
+    CHECK_FALSE(first_violation(plain, config));
   }
   SECTION("sharding") {
     config.zero = ZeroLevel::optimizer;

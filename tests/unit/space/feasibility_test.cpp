@@ -79,6 +79,48 @@ TEST_CASE("Among refusals of one request the one that came furthest is named") {
   CHECK_THAT(reason({"dp=16", "mbs=2", "mb=4"}), Contains("a global batch of 64 cannot be reached on 64 devices"));
 }
 
+TEST_CASE("Bounds and exclusions get the reason of the first value they admit, at their own place") {
+  const auto only_message = [](const Scenario& scenario, std::initializer_list<std::string_view> conditions) {
+    const auto found = messages(scenario, with(conditions));
+    REQUIRE(found.size() == 1);
+    return found.front();
+  };
+  const Scenario scenario = dense(64, 64);
+  CHECK(only_message(scenario, {"ep>=2"}) == "error: --set ep: ep>=2 is impossible on 64 devices: the model has no experts (nearest possible: 1)");
+  CHECK(only_message(scenario, {"ep!=1"}) == "error: --set ep: ep!=1 is impossible on 64 devices: the model has no experts (nearest possible: 1)");
+  CHECK(only_message(scenario, {"dp>=65"}) ==
+        "error: --set dp: dp>=65 is impossible on 64 devices: dp * tp * pp * cp is not the number of devices (nearest possible: 64)");
+  CHECK(only_message(scenario, {"mbs>=65"}) ==
+        "error: --set mbs: mbs>=65 is impossible on 64 devices: dp * mbs * mb is not the global batch (nearest possible: 64)");
+  CHECK(only_message(scenario, {"tp>=4", "tp<=3"}) == "error: --set tp: tp>=4 tp<=3 leaves no value (widen or leave out one of the conditions)");
+  CHECK(only_message(scenario, {"tp=2", "tp>=4"}) == "error: --set tp: tp=2 tp>=4 leaves no value (widen or leave out one of the conditions)");
+  // Each alone is possible: one stage runs as 1f1b only.
+  CHECK(only_message(scenario, {"schedule!=1f1b", "pp=1"}) ==
+        "error: --set pp: no legal strategy on 64 devices with pp=1 schedule!=1f1b: schedule!=1f1b leaves no value beside the other conditions "
+        "(widen or leave out one of: pp, schedule)");
+}
+
+TEST_CASE("Advice names the conditions whose loss helps, and no others") {
+  // 3 stages for 6 devices, dualpipe needs an even number: without pp or without the schedule it works, without the others not.
+  Scenario scenario = dense(6, 16);
+  scenario.profile.can.schedules = "1f1b,dualpipe";
+  const auto found = messages(scenario, with({"tp=1", "pp=3", "cp=1", "mbs=1", "vpp=1", "schedule=dualpipe"}));
+  REQUIRE(found.size() == 1);
+  CHECK(found.front() ==
+        "error: --set pp: no legal strategy on 6 devices with tp=1 pp=3 cp=1 mbs=1 vpp=1 schedule=dualpipe: dualpipe needs an even number of stages "
+        "(widen or leave out one of: pp, schedule)");
+}
+
+TEST_CASE("A batch that nothing can run is the only thing said") {
+  // 8 devices run 6 layers of 8 heads as dp 1 at least with tp 8; a batch of 3 needs dp 1 and works; on 7 devices only dp = 7 is left.
+  const std::string expected = "error: global_batch_size: a global batch of 5 cannot be reached on 7 devices (nearest reachable: 7)";
+  for (const auto& conditions : {std::vector<std::string>{}, {"schedule=1f1b"}, {"zero=1"}, {"recompute=off"}, {"tp=2"}}) {
+    SearchSpace space;
+    for (const auto& condition : conditions) space = *with_setting(space, condition, {});
+    CHECK(messages(dense(7, 5), space) == std::vector<std::string>{expected});
+  }
+}
+
 TEST_CASE("Every batch that is called reachable can be run") {
   for (const auto& conditions : {std::vector<std::string>{"pp=2", "mb=3"}, {"dp=8", "mb=3"}, {"tp=1", "pp=1", "cp=1"}, {"tp=4", "mbs=2", "dp=2"},
                                  {"schedule=interleaved", "pp=2", "mbs=2", "dp=4"}, {"schedule=dualpipe", "pp=2", "mbs=3", "tp=2"}}) {
@@ -104,6 +146,20 @@ TEST_CASE("Every batch that is called reachable can be run") {
       }
     }
   }
+}
+
+TEST_CASE("A stated schedule that a free search cannot have is said, not dropped") {
+  Scenario scenario = dense(8, 16);
+  scenario.run.strategy.schedule = Schedule::zb_v;
+  CHECK(messages(scenario, {}).empty());  // nobody stated it: the resolved default
+  scenario.run.origins["schedule"] = Origin{Origin::Kind::file, SourceRef{"train.yaml", 4, 3, "schedule"}};
+  scenario.profile.name = "toy";
+  CHECK(messages(scenario, {}) == std::vector<std::string>{"warning: train.yaml:4:3: schedule: the stated schedule zb_v is not searched: toy does not offer zb_v, "
+                                                           "it offers 1f1b, interleaved (possible: 1f1b, interleaved)"});
+  scenario.profile.can.schedules = "1f1b,interleaved,zb_v";
+  scenario.model.layer_kind.assign(8, 0);  // two each in the 4 chunks of two stages
+  CHECK(messages(scenario, {}).empty());
+  CHECK(messages(scenario, with({"schedule=1f1b"})).empty());
 }
 
 TEST_CASE("Conditions that exclude each other") {

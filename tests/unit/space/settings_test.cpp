@@ -63,6 +63,8 @@ TEST_CASE("Conditions that cannot be read are refused") {
   CHECK(message("tp=two") == "error: --set: 'two' is no whole number (TP is a degree, e.g. tp=2,4)");
   CHECK(message("tp=0") == "error: --set: TP must be 1 .. 2147483647, got 0");
   CHECK(message("zero=4") == "error: --set: ZERO must be 0 .. 3, got 4");
+  CHECK(message("tp=99999999999999999999") == "error: --set: TP must be 1 .. 2147483647, got 99999999999999999999");
+  CHECK(message("schedule>=1f1b") == "error: --set: the values of SCHED have no order (name them: schedule=A,B, or !=A for all but one)");
   CHECK(message("recompute=ful") == "error: --set: 'ful' is no value of RECOMPUTE (did you mean 'full'?)");
   CHECK(message("pp<=2,4") == "error: --set: a bound takes one value, got '2,4'");
   const auto two = with_setting({}, "tp=0,x", kFlag);
