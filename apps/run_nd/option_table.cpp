@@ -69,6 +69,9 @@ constexpr std::array kTable{
     OptionRow{.short_names = "-ar", .name = "--auto_recompute", .preset = "off",
               .help = "every layer of every stage gets its own recompute mode: the fastest of --recompute's (all, unless given) with which the stage fits",
               .group = Group::space, .modes = kSearching, .excludes = "--manual_pipeline_balance", .target = &Options::auto_recompute},
+    OptionRow{.short_names = "-swap_os", .name = "--swap_opt_state", .preset = "as the input states it",
+              .help = "optimizer states live in host memory and cross the host link in every step; of frameworks that can", .group = Group::space, .modes = kPricing,
+              .target = &Options::swap_states},
     OptionRow{.short_names = "-mppb", .name = "--manual_pipeline_balance", .preset = "off",
               .help = "stages, their layers and their recompute stay as the input states them", .group = Group::space, .modes = kSearching,
               .needs = "--yaml_config", .excludes = "--auto_recompute --recompute", .target = &Options::manual_balance},
@@ -171,7 +174,6 @@ constexpr std::array kTable{
               .modes = kPages, .target = &Options::generate, .hidden = true},
 
     refused("-k", "--ppb_k", Arity::one, "--json has the layers, the memory and the time of every stage"),
-    refused("-swap_os", "--swap_opt_state", Arity::flag, "--set 'zero>=1' shards the optimizer states over the replicas"),
     refused("-ao", "--auto_offload", Arity::flag, ""),
     refused("", "--host_link_gibps", Arity::one, "a figure of -ao"),
     refused("", "--sustained_tflops", Arity::one, "a figure of -ao"),

@@ -178,9 +178,25 @@ class Preparation {
       name = device_.vendor == "huawei" ? "mindspeed-llm" : "megatron-core";
       defaulted_.push_back("framework");
     }
+    if (options_.swap_states && !swap_states(name)) return;
     auto profile = data_.framework(name, run.framework_version, run.features);
     if (!profile) append(problems_, at_option(profile.error(), flag ? "-f" : "framework"));
     else profile_ = std::move(*profile);
+  }
+
+  /// -swap_os is the feature that an input of such a trainer states.
+  bool swap_states(const std::string& framework) {
+    static const std::string kFeature = "swap_optimizer";
+    auto& features = request_.run.features;
+    if (std::find(features.begin(), features.end(), kFeature) != features.end()) return true;
+    features.push_back(kFeature);
+    if (data_.framework(framework, request_.run.framework_version, features)) return true;
+    std::string able;
+    if (const auto names = data_.framework_names())
+      for (const auto& name : *names)
+        if (data_.framework(name, "", {kFeature})) able += (able.empty() ? "" : ", ") + name;
+    problems_.push_back(usage_error("-swap_os", framework + " does not keep optimizer states in host memory", "these do: " + able));
+    return false;
   }
 
   /// Sets a field of the run from an option.

@@ -186,6 +186,8 @@ class SearchMode {
     report_.jobs = options.jobs;
     report_.objective = options.objective;
     report_.objective_per_second = nd::objective_per_second(report_.scenario, options);
+    const auto print = nd::fingerprint(report_.scenario, factors_);
+    report_.fingerprint = {{"model", print.model}, {"device", print.device}, {"framework", print.framework}, {"calibration", print.calibration}, {"version", print.version}};
     add_baselines(options);
     add_additional();
   }

@@ -32,7 +32,7 @@ _run_nd() {
     --list) words='devices models frameworks formats dimensions schedules' ;;
     --data-dir) COMPREPLY=($(compgen -d -- "$current")); return ;;
   esac
-  [[ -n $words && $current != -* ]] || words='-y --yaml_config -f --framework -m --model --train-yaml --accelerate-yaml -s --search-config -d --devices -A --device_type -b --global_batch_size --seq-length --expert-load -M --max_mem -mem --mem_for_ppb --strict -c --cache_file -l --dimensions --set --recompute -ar --auto_recompute -mppb --manual_pipeline_balance --schedule -t --top_config_number --all --explain --objective --pareto -e --exhaustive -ee --force_exhaustive -eee --fforce-exhaustive --time-limit --shard --what-if --tokens --deadline-days --price -j --jobs --real_csv -V --verify --census --part -o --output-dir --report --trace --ranking_csv --json --write_ratios --timings -v --verbosity --merge --list --data-dir --version -h --help'
+  [[ -n $words && $current != -* ]] || words='-y --yaml_config -f --framework -m --model --train-yaml --accelerate-yaml -s --search-config -d --devices -A --device_type -b --global_batch_size --seq-length --expert-load -M --max_mem -mem --mem_for_ppb --strict -c --cache_file -l --dimensions --set --recompute -ar --auto_recompute -swap_os --swap_opt_state -mppb --manual_pipeline_balance --schedule -t --top_config_number --all --explain --objective --pareto -e --exhaustive -ee --force_exhaustive -eee --fforce-exhaustive --time-limit --shard --what-if --tokens --deadline-days --price -j --jobs --real_csv -V --verify --census --part -o --output-dir --report --trace --ranking_csv --json --write_ratios --timings -v --verbosity --merge --list --data-dir --version -h --help'
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
 complete -F _run_nd run_nd

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -48,6 +49,7 @@ struct SearchReport {
   std::optional<double> objective_per_second;  ///< see objective_per_second()
   bool additional_asked = false;
   std::vector<PricedCandidate> additional;     ///< below the best, shown for what they use; ranks of the same ranking
+  std::vector<std::pair<std::string, std::string>> fingerprint;  ///< digests of what the prices depend on, by name (nd/fingerprint.hpp)
   double step_time_band = 0;           ///< nine in ten measured steps of this trainer and device are this close; 0 = not known
 };
 

@@ -148,7 +148,10 @@ Json phases_json(const SearchReport& report) {
 std::string search_json(const SearchReport& report) {
   Json notes = Json::array();
   for (const auto& note : report.notes) notes.push_back(to_text(note));
+  Json fingerprint = Json::object();
+  for (const auto& [name, digest] : report.fingerprint) fingerprint[name] = digest;
   const Json document{{"schema", "nd/search/1"},
+                      {"fingerprint", std::move(fingerprint)},
                       {"request", request_json(report)},
                       {"model", model_json(report.scenario)},
                       {"device", device_json(report.scenario)},

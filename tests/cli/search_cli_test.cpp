@@ -44,6 +44,23 @@ TEST_CASE("The document is complete and follows its schema") {
   }
 }
 
+TEST_CASE("A document says what its prices depend on: each digest changes with its own part") {
+  const Json base = search("-y llama-3.1-8b -d 16 -A A3 -t 1")["fingerprint"];
+  const auto changed = [&base](const std::string& request) {
+    std::vector<std::string> out;
+    const Json now = search(request)["fingerprint"];
+    for (const auto& [name, digest] : base.items())
+      if (now[name] != digest) out.push_back(name);
+    return out;
+  };
+  CHECK(base.size() == 5);
+  CHECK(changed("-y llama-3.1-8b -d 32 -A A3 -b 64 -t 2").empty());
+  CHECK(changed("-y qwen3-8b -d 16 -A A3 -t 1") == std::vector<std::string>{"model"});
+  CHECK(changed("-y llama-3.1-8b -d 16 -A A3 -f mindformers -t 1") == std::vector<std::string>{"framework"});
+  CHECK(changed("-y llama-3.1-8b -d 16 -A A3 -f mindspeed-llm -swap_os -t 1") == std::vector<std::string>{"framework"});
+  CHECK(changed("-y llama-3.1-8b -d 16 -A H100 -f mindspeed-llm -t 1") == std::vector<std::string>{"device"});
+}
+
 TEST_CASE("Documents of every kind of model and device follow the schema") {
   // Experts on Ascend: exposed shares above 1 once made hidden seconds negative. Also a hybrid and a dense model elsewhere.
   const Json schema = Json::parse(read_file(std::string(ND_TEST_SOURCE_DIR) + "/data/schema/search.schema.json"));

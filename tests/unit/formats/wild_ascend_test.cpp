@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 #include "megatron_support.hpp"
 
@@ -102,6 +104,63 @@ TEST_CASE("HyperParallel train.yaml files as they are published", "[wild][hyper_
         ++count;
       }
   CHECK(count == 60);
+}
+
+TEST_CASE("HyperParallel in three files: however the sections lie, the run of the single train.yaml", "[wild][hyperparallel2]") {
+  const auto folder = std::filesystem::temp_directory_path() / "nd_three_files";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const auto write = [&folder](const std::string& name, const std::string& text) {
+    std::ofstream(folder / name) << text;
+    return (folder / name).string();
+  };
+  const auto indented = [](const std::string& text) {
+    std::string out = "  ";
+    for (const char c : text) out += c == '\n' ? std::string("\n  ") : std::string(1, c);
+    return out + "\n";
+  };
+  int count = 0;
+  for (const char* const model : {"config_overrides: {num_hidden_layers: 32, hidden_size: 4096, num_attention_heads: 32, num_key_value_heads: 8, intermediate_size: 14336, vocab_size: 128256}\ntorch_dtype: bfloat16",
+                                  "pretrained_model_name_or_path: llama-3.1-8b\ntorch_dtype: bfloat16", "config_path: llama-3.1-8b\nparam_init_type: float32\ncompute_dtype: bfloat16"})
+    for (const char* const degrees : {"tp_size: 4\npp_size: 2\nsequence_parallel: true", "tp_degree: 2\npipeline_parallel_degree: 2\ncontext_parallel_degree: 2\nuse_seq_parallel: true", "tp_size: 1\npp_size: 4\npipeline_scheduler: 1f1b"})
+      // Bits: the section of the file is named; the sharding stands in the training file; recompute stands in the accelerate file.
+      for (int shape = 0; shape < 8; ++shape) {
+        const bool named = (shape & 1) != 0, sharding_in_training = (shape & 2) != 0, recompute_in_accelerate = (shape & 4) != 0;
+        const std::string batch = "global_batch_size: 64\nmicro_batch_size: 1\ntrain_iters: 100\nseed: 42";
+        const std::string sharding = "fsdp_config:\n  dp_shard_size: 2\n  reshard_after_forward: true\n  reshard_after_backward: true\n";
+        const std::string recompute = "activation_checkpoint:\n  mode: \"selective\"\n";
+        const std::string rest = "dataset:\n  data_transform:\n    max_seq_len: 8192\noptimizer:\n  _target_: hyper_parallel.components.optim.AdamW\n  lr: 3.0e-4\n";
+        const auto section = [&](const char* name, const std::string& text) { return named ? name + (":\n" + indented(text)) : text + "\n"; };
+        const RequestFiles files{
+            .main = write("model.yaml", section("model", model)),
+            .format = "hyperparallel2",
+            .train = write("train.yaml", section("training", batch) + rest + (sharding_in_training ? sharding : "") + (recompute_in_accelerate ? "" : recompute)),
+            .accelerate = write("accelerate.yaml", section("accelerator", degrees) + (sharding_in_training ? "" : sharding) + (recompute_in_accelerate ? recompute : ""))};
+        const std::string whole = write("single.yaml", "model:\n" + indented(model) + "training:\n" + indented(batch) + "accelerator:\n" + indented(degrees) + sharding + recompute + rest);
+        INFO(model << "\n" << degrees << "\nshape " << shape);
+        const auto three = read_request(files, data(), {.devices = 16});
+        const auto single = read_request(whole, "hyper_v2", data(), {.devices = 16});
+        for (const auto* const read : {&three, &single})
+          if (!*read)
+            for (const auto& one : read->error().diagnostics) UNSCOPED_INFO(to_text(one));
+        REQUIRE(three);
+        REQUIRE(single);
+        CHECK(three->model == single->model);
+        CHECK(three->run.global_batch_size == 64);
+        RunSpec a = three->run, b = single->run;
+        a.origins.clear();
+        b.origins.clear();
+        CHECK(a == b);
+        CHECK(three->run.origins.size() == single->run.origins.size());
+        for (const auto& [field, origin] : three->run.origins) {
+          INFO(field);
+          REQUIRE(single->run.origins.contains(field));
+          CHECK(origin.kind == single->run.origins.at(field).kind);
+        }
+        ++count;
+      }
+  CHECK(count == 72);
+  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("Search configs as they are published", "[wild][search_config]") {
