@@ -72,6 +72,9 @@ constexpr std::array kTable{
     OptionRow{.short_names = "-swap_os", .name = "--swap_opt_state", .preset = "as the input states it",
               .help = "optimizer states live in host memory and cross the host link in every step; of frameworks that can", .group = Group::space, .modes = kPricing,
               .target = &Options::swap_states},
+    OptionRow{.short_names = "-k", .name = "--ppb_k", .arity = Arity::one, .value = "K", .least = 0, .most = 1'000'000, .preset = "off",
+              .help = "lay the layers of a ranked strategy out over its stages and chunks, 0 is the best; with -o also written back, and described for other balancers",
+              .group = Group::space, .modes = kSearch, .target = &Options::balance},
     OptionRow{.short_names = "-mppb", .name = "--manual_pipeline_balance", .preset = "off",
               .help = "stages, their layers and their recompute stay as the input states them", .group = Group::space, .modes = kSearching,
               .needs = "--yaml_config", .excludes = "--auto_recompute --recompute", .target = &Options::manual_balance},
@@ -173,7 +176,6 @@ constexpr std::array kTable{
     OptionRow{.name = "--generate", .arity = Arity::one, .value = "KIND", .help = "print a page made from the option table: markdown man bash zsh fish",
               .modes = kPages, .target = &Options::generate, .hidden = true},
 
-    refused("-k", "--ppb_k", Arity::one, "--json has the layers, the memory and the time of every stage"),
     refused("-ao", "--auto_offload", Arity::flag, ""),
     refused("", "--host_link_gibps", Arity::one, "a figure of -ao"),
     refused("", "--sustained_tflops", Arity::one, "a figure of -ao"),

@@ -39,7 +39,7 @@ struct Options {
   std::string train_yaml, accelerate_yaml, search_config;
   std::string input, framework, model, device_type, output_dir, ranking_csv, json, list, data_dir, explain, trace, report, generate, calibration, real_csv, write_ratios, verify, census, expert_load, objective, shard, part;
   std::optional<DeviceCounts> devices;
-  std::optional<std::int64_t> global_batch, seq_length, jobs, top, verbosity;
+  std::optional<std::int64_t> global_batch, seq_length, jobs, top, verbosity, balance;
   std::optional<nd::Bytes> max_memory, memory_reserve;
   std::optional<std::vector<std::string>> dimensions;
   std::vector<std::string> settings, recompute, schedules, what_if, parts;

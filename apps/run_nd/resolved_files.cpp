@@ -30,6 +30,8 @@ std::vector<std::string> resolved_paths(const ResolvedPlace& place) {
   if (suffixes.empty()) return out;
   for (const auto& stem : stems(place, place.ranks))
     for (const auto& suffix : suffixes) out.push_back(stem + suffix);
+  if (place.balanced)
+    for (const auto& suffix : suffixes) out.push_back(balanced_stem(place) + suffix);
   return out;
 }
 
@@ -59,6 +61,25 @@ ResolvedOutcome write_resolved_files(const ResolvedPlace& place, const nd::Searc
       out.notes.push_back(note(place, "rank " + std::to_string(candidate.rank) + " is written back without what stands in other files: " + open));
     for (const auto& file : *files) output.add(names[i] + file.suffix, file.text);
   }
+  return out;
+}
+
+std::string balanced_stem(const ResolvedPlace& place) { return place.folder + "/resolved_balanced"; }
+
+ResolvedOutcome write_balanced_files(const ResolvedPlace& place, const nd::SearchReport& report, const nd::DataStore& data, nd::OutputFiles& output) {
+  ResolvedOutcome out;
+  if (place.folder.empty() || !report.balance || !report.balance->balanced || nd::resolved_suffixes(place.format, place.files).empty()) return out;
+  const auto original = nd::read_original(place.format, place.files);
+  if (!original) return out;  // said when the ranks were written
+  nd::Scenario scenario = report.scenario;
+  scenario.run.layers_per_chunk = report.balance->balanced->layers_per_chunk;
+  const auto files = nd::write_resolved(*original, scenario, report.balance->config, data);
+  if (!files) {
+    for (const auto& problem : files.error().diagnostics)
+      out.notes.push_back(note(place, "the layout of rank " + std::to_string(report.balance->rank) + " is not written back: " + problem.message));
+    return out;
+  }
+  for (const auto& file : *files) output.add(balanced_stem(place) + file.suffix, file.text);
   return out;
 }
 

@@ -89,6 +89,11 @@ class SearchMode {
     if (const auto excluded = excluding_lists(); !excluded.empty()) return refuse(excluded);
     if (explain_.rank > static_cast<std::int64_t>(report_.result.candidates.size()) && !report_.result.candidates.empty())
       return refuse({usage_error("--explain", "only " + std::to_string(report_.result.candidates.size()) + " candidates fit")});
+    const auto shown = static_cast<std::int64_t>(report_.result.candidates.size());
+    if (options_.balance && shown > 0) {
+      if (*options_.balance >= shown) return refuse({usage_error("-k", "only " + std::to_string(shown) + " candidates fit, counted from 0")});
+      report_.balance = nd::balance_report(report_.scenario, report_.result.candidates[static_cast<std::size_t>(*options_.balance)]);
+    }
     if (!options_.trace.empty() && chosen() == nullptr) report_.notes.push_back(no_trace());
     if (!write_files()) return Exit::output;
     print();
@@ -118,7 +123,7 @@ class SearchMode {
 
   [[nodiscard]] nd::SearchOptions search_options() const {
     auto options = prepared_.options;
-    options.top = std::max(options.top, explain_.rank);
+    options.top = std::max({options.top, explain_.rank, options_.balance.value_or(-1) + 1});
     options.tie_band = report_.step_time_band;
     // A program reads more than a screen shows, unless it was told how much; so does the plot of the page.
     constexpr std::int64_t kDocumentCandidates = 100;
@@ -287,12 +292,17 @@ class SearchMode {
   /// As many ranks one by one as -t asks for.
   [[nodiscard]] ResolvedPlace resolved_place() const {
     return {.folder = options_.output_dir, .format = prepared_.format,
-            .files = {.main = prepared_.file, .train = options_.train_yaml, .accelerate = options_.accelerate_yaml}, .ranks = options_.top.value_or(0)};
+            .files = {.main = prepared_.file, .train = options_.train_yaml, .accelerate = options_.accelerate_yaml}, .ranks = options_.top.value_or(0), .balanced = options_.balance.has_value()};
   }
 
   bool add_strategies(nd::OutputFiles& output) {
     auto outcome = write_resolved_files(resolved_place(), report_, data_, output);
     report_.notes.insert(report_.notes.end(), outcome.notes.begin(), outcome.notes.end());
+    const auto balanced = write_balanced_files(resolved_place(), report_, data_, output);
+    report_.notes.insert(report_.notes.end(), balanced.notes.begin(), balanced.notes.end());
+    if (report_.balance && !options_.output_dir.empty())
+      output.add(options_.output_dir + "/" + std::filesystem::path(prepared_.file).stem().string() + "_nd_to_ppb_" + std::to_string(*options_.balance) + ".json",
+                 nd::layer_description_json(report_.scenario.model.name, report_.balance->layers));
     if (!outcome.problems.empty()) refuse(outcome.problems);
     return outcome.problems.empty();
   }

@@ -2,6 +2,8 @@
 #pragma once
 
 // Everything a user of the library needs.
+#include "nd/balance.hpp"
+#include "nd/balance_report.hpp"
 #include "nd/bench.hpp"
 #include "nd/calibration.hpp"
 #include "nd/campaign.hpp"

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "nd/balance_report.hpp"
 #include "nd/data_store.hpp"
 #include "nd/diagnostic.hpp"
 #include "nd/run_spec.hpp"
@@ -50,6 +51,7 @@ struct SearchReport {
   bool additional_asked = false;
   std::vector<PricedCandidate> additional;     ///< below the best, shown for what they use; ranks of the same ranking
   std::vector<std::pair<std::string, std::string>> fingerprint;  ///< digests of what the prices depend on, by name (nd/fingerprint.hpp)
+  std::optional<BalanceReport> balance;        ///< of the strategy that was asked for
   double step_time_band = 0;           ///< nine in ten measured steps of this trainer and device are this close; 0 = not known
 };
 

@@ -143,6 +143,20 @@ Json phases_json(const SearchReport& report) {
               {"detail", seconds(phases.detail)}};
 }
 
+Json balance_json(const std::optional<BalanceReport>& report) {
+  if (!report) return nullptr;
+  if (!report->balanced) return Json{{"rank", report->rank}, {"problem", report->problem}};
+  const BalancedStrategy& balanced = *report->balanced;
+  return Json{{"rank", report->rank},
+              {"layers_per_chunk", balanced.layers_per_chunk},
+              {"step_time_s", balanced.step.value},
+              {"pipeline_s", balanced.pipeline.value},
+              {"even_pipeline_s", balanced.even_pipeline.value},
+              {"even_fits", balanced.even_fits},
+              {"bound_s", balanced.bound.value},
+              {"proven", balanced.proven}};
+}
+
 }  // namespace
 
 std::string search_json(const SearchReport& report) {
@@ -170,6 +184,7 @@ std::string search_json(const SearchReport& report) {
                       {"near_misses", near_misses_json(report.result.near_misses)},
                       {"baselines", baselines_json(report)},
                       {"candidates", candidates_json(report)},
+                      {"balance", balance_json(report.balance)},
                       {"pareto", list_json(report.result.pareto, report.step_time_band)},
                       {"additional", list_json(report.additional, report.step_time_band)}};
   // Names come from files in UTF-8; anything else is replaced rather than thrown at.

@@ -236,6 +236,7 @@ std::string search_table(const SearchReport& report) {
   } else {
     out += ranking(report, report.result.candidates) + additional(report) + front(report);
     if (!report.brief) out += why(report) + baselines(report);
+    if (report.balance) out += "\n" + balance_text(*report.balance);
   }
   const std::string assumed = assumptions(report);
   if (!assumed.empty()) out += "\n" + assumed;
