@@ -72,6 +72,7 @@ struct ComparedRun {
   std::string model, device, problem;  ///< rows of equal `problem` are strategies for the same work
   ParallelConfig config;
   std::string strategy;
+  std::string settings;  ///< PriceFingerprint::framework, where rows of a table have their own; else empty
   RatioSample sample;    ///< measured and estimated, uncalibrated
   std::optional<double> trainer_time;
   double estimated = 0;  ///< seconds, calibrated when a calibration was given

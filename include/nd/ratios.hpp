@@ -20,7 +20,10 @@ namespace nd {
 struct PriceFactors {
   std::array<double, kTimePartCount> time{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};  ///< by TimePart
   double memory = 1;
-  [[nodiscard]] bool identity() const { return *this == PriceFactors{}; }
+  /// What was fitted on runs with adapters, say, is not about runs without: PriceFingerprint::framework of the rows behind the
+  /// factors; empty = of one trainer as it stands. Rows of measured runs with other settings keep their estimates.
+  std::vector<std::string> settings = {};
+  [[nodiscard]] bool identity() const { return time == PriceFactors{}.time && memory == 1; }
   friend bool operator==(const PriceFactors&, const PriceFactors&) = default;
 };
 /// Every part times its factor, exposed and hidden alike; the step is their new sum. Nothing changes, to the bit, with factors of 1.
@@ -60,6 +63,7 @@ struct FittedOn {
   std::string device, model, framework, estimator_version, unit;
   std::string device_digest, model_digest, framework_digest;  ///< of the facts behind the names; empty = not stated
   std::string method;                                         ///< RatioFit::level as text
+  std::vector<std::string> settings = {};                     ///< see PriceFactors::settings
   friend bool operator==(const FittedOn&, const FittedOn&) = default;
 };
 /// The unit of our files: our estimates are seconds, so that the ratios have none.

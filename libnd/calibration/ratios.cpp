@@ -68,6 +68,7 @@ PriceFactors CalibrationRatios::factors() const {
   PriceFactors out;
   for (std::size_t part = 0; part < kTimePartCount; ++part) out.time[part] = of(key_of(static_cast<TimePart>(part), *this)).value_or(1.0);
   out.memory = of(RatioKey::memory).value_or(1.0);
+  out.settings = fitted_on.settings;
   return out;
 }
 

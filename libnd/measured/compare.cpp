@@ -193,12 +193,16 @@ Result<Comparison> finish(Comparison out, const PriceFactors& factors) {
   out.memory_factor = factors.memory;
   std::vector<Diagnostic> reasons;
   std::set<std::string> devices, models;
+  std::int64_t foreign = 0;
   for (ComparedRun& run : out.rows) {
     if (!run.skipped.empty()) {
       reasons.push_back(make_diagnostic(Errc::unsupported, {out.file, run.line, 0, {}}, run.skipped));
       continue;
     }
-    calibrate(run, factors);
+    const bool fitted = factors.settings.empty() || run.settings.empty() ||
+                        std::find(factors.settings.begin(), factors.settings.end(), run.settings) != factors.settings.end();
+    if (!fitted) ++foreign;
+    calibrate(run, fitted ? factors : PriceFactors{});
     devices.insert(run.device);
     models.insert(run.model);
   }
@@ -207,6 +211,12 @@ Result<Comparison> finish(Comparison out, const PriceFactors& factors) {
   if (out.priced() == 0) {
     if (reasons.empty()) reasons.push_back(make_diagnostic(Errc::missing_field, {out.file, 0, 0, {}}, "the table has no rows"));
     return Error(std::move(reasons));
+  }
+  if (foreign > 0) {
+    out.notes.push_back(make_diagnostic(Errc::conflict, {out.file, 0, 0, {}},
+                                        std::to_string(foreign) + " rows run the trainer with settings that the ratios were not fitted on; their estimates stay as they are",
+                                        "fit on rows with these settings as well"));
+    out.notes.back().severity = Severity::warning;
   }
   measured::fill_agreement(out);
   return out;
@@ -230,6 +240,7 @@ Result<Comparison> compare_rows(const std::vector<MeasuredRow>& rows, const Data
     if (!pricer.resolve(mapped[i], scenario, scratch).empty()) continue;
     frameworks.insert(scenario.profile.name + " " + scenario.profile.version);
     prints.insert(fingerprint(scenario, factors));
+    out.rows.back().settings = fingerprint(scenario).framework;
   }
   out.frameworks.assign(frameworks.begin(), frameworks.end());
   out.fingerprint = measured::common_fingerprint({prints.begin(), prints.end()});
@@ -362,9 +373,13 @@ FittedOn fitted_on(const Comparison& comparison) {
   };
   FittedOn out;
   out.csv = comparison.file;
-  std::set<std::string> strategies;
-  for (const ComparedRun& run : comparison.rows)
-    if (run.skipped.empty()) strategies.insert(run.strategy);
+  std::set<std::string> strategies, settings;
+  for (const ComparedRun& run : comparison.rows) {
+    if (!run.skipped.empty()) continue;
+    strategies.insert(run.strategy);
+    if (!run.settings.empty()) settings.insert(run.settings);
+  }
+  out.settings.assign(settings.begin(), settings.end());
   out.strategies.assign(strategies.begin(), strategies.end());
   out.device = join(comparison.devices);
   out.model = join(comparison.models);

@@ -49,6 +49,7 @@ void read_fitted_on(const formats::ConfigNode& node, FittedOn& out, std::vector<
   formats::MapReader reader(node, problems);
   for (const TextField& field : kFields) out.*field.member = reader.string(field.name).value_or("");
   out.rows = reader.integer("rows").value_or(0);
+  if (reader.has("settings")) out.settings = reader.strings("settings").value_or(std::vector<std::string>{});
   // The predecessor writes one text, we a list.
   const formats::ConfigNode* strategies = reader.child("strategies");
   if (strategies != nullptr && strategies->is_sequence()) {
@@ -125,6 +126,7 @@ std::string ratios_json(const CalibrationRatios& ratios) {
   for (const TextField& field : kFields) fitted[field.name] = ratios.fitted_on.*field.member;
   fitted["rows"] = ratios.fitted_on.rows;
   fitted["strategies"] = ratios.fitted_on.strategies;
+  if (!ratios.fitted_on.settings.empty()) fitted["settings"] = ratios.fitted_on.settings;
   document["_fitted_on"] = std::move(fitted);
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

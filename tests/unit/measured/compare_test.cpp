@@ -194,3 +194,31 @@ TEST_CASE("documents of a comparison: JSON, CSV, charts, page", "[measured]") {
   const std::string page = nd::comparison_html(*comparison, &fit);
   CHECK_THAT(page, Catch::Contains("<svg") && Catch::Contains("Ratios") && Catch::EndsWith("</html>\n"));
 }
+
+TEST_CASE("Ratios are applied to rows with the trainer settings they were fitted on, and to no others") {
+  // The same job with and without adapters, as published by fms-acceleration (mistral-7b on one A100).
+  const std::string head =
+      "source,model,params_b,hidden,layers,heads,kv_heads,head_dim,ffn,vocab,experts,topk,moe_ffn,shared_experts,seq_len,device,devices,dp,tp,pp,cp,ep,vpp,sp,zero_stage_or_fsdp,mbs,gbs,"
+      "recompute,dtype,step_time_s,tokens_per_s_per_device,tflops_per_device,mfu,peak_mem_gib,notes\n";
+  const std::string job =
+      "foundation-model-stack/fms-acceleration scripts/benchmarks/refs/a100_80gb.csv,mistral-7b,7.242,4096,32,32,8,128,14336,32000,,,,,4096,A100-80G-SXM,1,1,1,1,1,1,1,0,none,4,4,full,bf16,4.9,,,,,";
+  const TextFile table("settings.csv", head + job + "\"framework_config none; full fine-tuning, 16-bit weights and Adam states\"\n" + job +
+                                           "\"framework_config none; peft lora r=16 on q_proj k_proj v_proj o_proj\"\n");
+  const nd::DataStore data(ND_TEST_DATA_DIR);
+  const auto plain = nd::compare_runs(table.path(), data);
+  REQUIRE(plain);
+  REQUIRE(plain->rows.size() == 2);
+  CHECK(plain->rows[0].settings != plain->rows[1].settings);
+  CHECK(nd::fitted_on(*plain).settings.size() == 2);
+  nd::PriceFactors twice;
+  twice.time.fill(2);
+  twice.settings = {plain->rows[1].settings};
+  const auto corrected = nd::compare_runs(table.path(), data, twice);
+  REQUIRE(corrected);
+  CHECK(corrected->rows[0].estimated == plain->rows[0].estimated);
+  CHECK(corrected->rows[1].estimated == Approx(2 * plain->rows[1].estimated).epsilon(1e-12));
+  REQUIRE_FALSE(corrected->notes.empty());
+  CHECK(corrected->notes.back().message == "1 rows run the trainer with settings that the ratios were not fitted on; their estimates stay as they are");
+  twice.settings.clear();
+  CHECK(nd::compare_runs(table.path(), data, twice)->rows[0].estimated == Approx(2 * plain->rows[0].estimated).epsilon(1e-12));
+}
