@@ -220,6 +220,23 @@ TEST_CASE("an estimate that is off by one factor gets one common ratio", "[ratio
   CHECK(fit.after.spearman == fit.before.spearman);
 }
 
+TEST_CASE("a few whole steps are no ratio, a few steps with their parts are", "[ratios]") {
+  Generator generator(11);
+  const auto fit_of = [&generator](int rows, bool parts) {
+    std::vector<RatioSample> samples;
+    for (int i = 0; i < rows; ++i) samples.push_back(generator.sample({1.3, 1.3, 1.3, 1.3, 1.3, 1.3, 1.3, 1.3}, parts));
+    return nd::fit_ratios(samples);
+  };
+  for (const int rows : {1, 2, 3}) {
+    const nd::RatioFit fit = fit_of(rows, false);
+    CHECK(fit.level == RatioLevel::none);
+    CHECK(remarked(fit, "fewer than 4 whole steps cannot tell a ratio from scatter"));
+    CHECK(fit.calibration({}).factors().time == nd::PriceFactors{}.time);
+  }
+  CHECK(ratio(fit_of(4, false), RatioKey::compute) == Approx(1.3).epsilon(0.01));
+  for (const int rows : {1, 3}) CHECK(ratio(fit_of(rows, true), RatioKey::compute) == Approx(1.3).epsilon(0.05));
+}
+
 TEST_CASE("rows of one device are predicted from the others", "[ratios]") {
   Generator generator(9);
   const Truth truth{1.4, 1.4, 1.4, 1.4, 1.4, 1.4, 1.4, 1.4};
