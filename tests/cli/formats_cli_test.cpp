@@ -66,7 +66,8 @@ TEST_CASE("The command line wins over a search config") {
   CHECK(search(base + " -d 64 -t 1")["request"]["fields"]["devices"]["value"] == 64);
   CHECK(search(base + " -b 256 -t 1")["request"]["fields"]["global_batch_size"]["value"] == 256);
   CHECK(search(base + " -M 40GB -t 1")["budget_gib"] == 40);
-  for (const auto& c : search(base + " --set tp=4 --recompute selective -t 20")["candidates"]) {
+  const Json found = search(base + " --set tp=4 --recompute selective -t 20");
+  for (const auto& c : found["candidates"]) {
     CHECK(c["tp"] == 4);
     CHECK(c["recompute"] == "selective");
   }

@@ -46,6 +46,8 @@ const std::map<std::string, std::vector<std::string>> kSamples{
     {"--set", {"--set", "zero=1"}},
     {"--recompute", {"--recompute", "full"}},
     {"--auto_recompute", {"-ar"}},
+    {"--swap_opt_state", {"-swap_os"}},
+    {"--ppb_k", {"-k", "0"}},
     {"--manual_pipeline_balance", {"-mppb"}},  // refused: the model states no pipeline
     {"--schedule", {"--schedule", "gpipe", "--set", "pp=2"}},
     {"--top_config_number", {"-t", "3"}},

@@ -88,7 +88,8 @@ TEST_CASE("-ar gives every layer its mode, says which, and never answers outside
   CHECK(best["plan"]["stages_gib"].size() == 32);
   for (const auto& stage : best["plan"]["stages_gib"]) CHECK(stage["warm_up"].get<double>() <= best["memory_gib"]["budget"].get<double>());
   CHECK(best["plan"]["saved_s"].get<double>() > 0);
-  for (const auto& range : search(request + " --recompute off full")["candidates"][0]["plan"]["layers"]) CHECK(range["recompute"] != "selective");
+  const Json found = search(request + " --recompute off full");
+  for (const auto& range : found["candidates"][0]["plan"]["layers"]) CHECK(range["recompute"] != "selective");
   CHECK_THAT(run_nd(request + " --explain 1").out, Contains("Recompute by layer"));
   CHECK(run_nd("-y llama-3.1-70b -d 64 -A A2 -mppb").status == 2);
   CHECK(run_nd(request + " -mppb").status == 2);
@@ -103,7 +104,8 @@ TEST_CASE("Options change what they say") {
   CHECK(search(kLlama + " --seq_length=8192")["request"]["fields"]["seq_length"]["value"] == 8192);
   CHECK(search(kLlama + " -M 40GB")["budget_gib"] == 40);
   CHECK(search(kLlama + " -M 40GB -mem 2048MB")["budget_gib"] == 38);
-  for (const auto& c : search(kLlama + " --set tp=2,4 --set pp<=2 --recompute full")["candidates"]) {
+  const Json found2 = search(kLlama + " --set tp=2,4 --set pp<=2 --recompute full");
+  for (const auto& c : found2["candidates"]) {
     CHECK((c["tp"] == 2 || c["tp"] == 4));
     CHECK(c["pp"] <= 2);
     CHECK(c["recompute"] == "full");
@@ -114,7 +116,8 @@ TEST_CASE("Options change what they say") {
 }
 
 TEST_CASE("Dimensions off the list stay as they are") {
-  for (const auto& c : search(kLlama + " -l PP MBS RECOMPUTE")["candidates"]) {
+  const Json found3 = search(kLlama + " -l PP MBS RECOMPUTE");
+  for (const auto& c : found3["candidates"]) {
     CHECK(c["tp"] == 1);
     CHECK(c["cp"] == 1);
   }
