@@ -69,6 +69,9 @@ constexpr std::array kTable{
     OptionRow{.short_names = "-ar", .name = "--auto_recompute", .preset = "off",
               .help = "every layer of every stage gets its own recompute mode: the fastest of --recompute's (all, unless given) with which the stage fits",
               .group = Group::space, .modes = kSearching, .excludes = "--manual_pipeline_balance", .target = &Options::auto_recompute},
+    OptionRow{.short_names = "-rp", .name = "--recompute_potentials", .preset = "off",
+              .help = "for every strategy shown, the plans that recompute one more layer each: recompute_potentials.csv and .svg in the folder of -o",
+              .group = Group::space, .modes = kSearch, .needs = "--auto_recompute", .target = &Options::potentials},
     OptionRow{.short_names = "-swap_os", .name = "--swap_opt_state", .preset = "as the input states it",
               .help = "optimizer states live in host memory and cross the host link in every step; of frameworks that can", .group = Group::space, .modes = kPricing,
               .target = &Options::swap_states},
@@ -181,7 +184,6 @@ constexpr std::array kTable{
     refused("", "--sustained_tflops", Arity::one, "a figure of -ao"),
     refused("", "--host_link_overlap", Arity::one, "a figure of -ao"),
     refused("", "--host_link_cost", Arity::one, "a figure of -ao"),
-    refused("-rp", "--recompute_potentials", Arity::flag, ""),
     refused("", "--max-candidates", Arity::one, "--time-limit bounds the work, --set the space"),
 };
 

@@ -47,7 +47,7 @@ struct Options {
   std::optional<double> deadline_days, price, time_limit;
   std::optional<std::int64_t> exhaustive, force_exhaustive, fforce_exhaustive;
   Supposed supposed;
-  bool strict = false, auto_recompute = false, swap_states = false, manual_balance = false, all = false, pareto = false, timings = false, help = false, version = false;
+  bool strict = false, auto_recompute = false, swap_states = false, potentials = false, manual_balance = false, all = false, pareto = false, timings = false, help = false, version = false;
 };
 
 using Target = std::variant<std::monostate, bool Options::*, std::string Options::*, std::optional<std::int64_t> Options::*,

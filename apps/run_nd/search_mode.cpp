@@ -74,6 +74,9 @@ class SearchMode {
  private:
   [[nodiscard]] std::vector<nd::Diagnostic> checked() const {
     auto problems = output_conflicts(options_, prepared_.file, resolved_paths(resolved_place()));
+    if (options_.potentials && options_.output_dir.empty()) problems.push_back(usage_error("-rp", "needs -o", "a folder for recompute_potentials.csv and .svg"));
+    if (options_.potentials && !prepared_.scenario.run.layer_modes[static_cast<std::size_t>(nd::Recompute::full)])
+      problems.push_back(usage_error("-rp", "recomputes layers in full, which --recompute leaves out", "add full to --recompute"));
     for (auto problem : nd::check_search_options(prepared_.scenario, search_options())) {
       if (problem.severity != nd::Severity::error) continue;
       problem.where = {{}, 0, 0, problem.where.path.starts_with('-') ? problem.where.path : "--objective"};
@@ -337,6 +340,7 @@ class SearchMode {
     nd::OutputFiles output;
     if (!add_strategies(output)) return false;
     add_pages(output);
+    add_potentials(output);
     const std::string document = options_.json.empty() && options_.output_dir.empty() ? std::string{} : nd::search_json(report_);
     if (!options_.json.empty() && options_.json != "-") output.add(options_.json, document);
     if (!options_.output_dir.empty()) output.add(options_.output_dir + "/search.json", document);
@@ -353,6 +357,15 @@ class SearchMode {
     files_.insert(files_.end(), paths.begin(), paths.end());
     check_resolved_names();
     return options_.json != "-" || write_document(document, "-");
+  }
+
+  void add_potentials(nd::OutputFiles& output) const {
+    if (!options_.potentials || report_.result.candidates.empty()) return;
+    const auto& candidates = report_.result.candidates;
+    const auto shown = std::min(candidates.size(), static_cast<std::size_t>(prepared_.options.top));
+    const auto potentials = nd::recompute_potentials(report_.scenario, {candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(shown)});
+    output.add(options_.output_dir + "/recompute_potentials.csv", nd::potentials_csv(potentials));
+    if (const auto plot = nd::potentials_svg(potentials); !plot.empty()) output.add(options_.output_dir + "/recompute_potentials.svg", plot);
   }
 
   /// A written-back file keeps the names it had: relative ones count from the folder of the original.

@@ -19,6 +19,7 @@ complete -c run_nd -s l -l dimensions -x -a "(run_nd --list dimensions 2>/dev/nu
 complete -c run_nd -l set -x -d 'condition on a dimension: tp=2,4 or '\''pp<=8'\'' or '\''cp!=16'\'''
 complete -c run_nd -l recompute -x -a 'off selective full auto' -d 'recompute modes to try: off, selective, full, or auto for all'
 complete -c run_nd -o ar -l auto_recompute -d 'every layer of every stage gets its own recompute mode: the fastest of --recompute'\''s '
+complete -c run_nd -o rp -l recompute_potentials -d 'for every strategy shown, the plans that recompute one more layer each: recompute_potentials.csv and .svg in the folder of -o'
 complete -c run_nd -o swap_os -l swap_opt_state -d 'optimizer states live in host memory and cross the host link in every step'
 complete -c run_nd -s k -l ppb_k -x -d 'lay the layers of a ranked strategy out over its stages and chunks, 0 is the best'
 complete -c run_nd -o mppb -l manual_pipeline_balance -d 'stages, their layers and their recompute stay as the input states them'

@@ -22,6 +22,8 @@
 #include "nd/parallel_config.hpp"
 #include "nd/perf.hpp"
 #include "nd/plan.hpp"
+#include "nd/potentials.hpp"
+#include "nd/potentials_report.hpp"
 #include "nd/ratios.hpp"
 #include "nd/report.hpp"
 #include "nd/resolved.hpp"

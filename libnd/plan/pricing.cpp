@@ -5,6 +5,7 @@
 #include "nd/memory.hpp"
 #include "nd/perf.hpp"
 #include "nd/plan.hpp"
+#include "nd/potentials.hpp"
 #include "plan/planner.hpp"
 
 namespace nd {
@@ -117,6 +118,94 @@ LayerPlan plan_layers(const Scenario& scenario, const ParallelConfig& config) {
   full.recompute = Recompute::full;
   with.time.estimate(full, full_time);
   out.saved = {std::max(0.0, full_time.step.value - planned_time.step.value)};
+  return out;
+}
+
+namespace {
+
+std::vector<PlannedLayers> layers_of(const layout::StageLayout& layout) {
+  std::vector<PlannedLayers> out;
+  for (std::size_t s = 0; s < layout.stages.size(); ++s)
+    for (std::size_t c = 0; c < layout.stages[s].size(); ++c)
+      add_layers(layout.stages[s][c], {.stage = static_cast<int>(s), .chunk = static_cast<int>(c)}, out);
+  return out;
+}
+
+/// A layout whose layers are turned to full recompute one by one.
+class Tightening {
+ public:
+  Tightening(Planned& with, const ParallelConfig& config) : with_(with), config_(config), layout_(with.layout()) {
+    for (auto& stage : layout_.stages)
+      for (layout::Chunk& chunk : stage) {
+        chunk.modes.resize(chunk.layers_by_kind.size() + 1);
+        for (std::size_t k = 0; k < chunk.modes.size(); ++k) full_ += chunk.modes[k].full;
+      }
+  }
+
+  [[nodiscard]] RecomputeStep now(const PlannedLayers& changed) {
+    MemoryBreakdown memory;
+    TimeBreakdown time;
+    with_.time.estimate(config_, layout_, time);
+    with_.memory.estimate(config_, layout_, memory);
+    return {.changed = changed, .full_layers = full_, .step = time.step, .peak = memory.peak().reserved, .layers = layers_of(layout_)};
+  }
+
+  /// Turns the layer to full that costs least; false when all are.
+  bool next(RecomputeStep& out) {
+    bool found = false;
+    PlannedLayers best;
+    for (std::size_t s = 0; s < layout_.stages.size(); ++s)
+      for (std::size_t c = 0; c < layout_.stages[s].size(); ++c)
+        for (std::size_t k = 0; k < layout_.stages[s][c].modes.size(); ++k)
+          for (const Recompute from : {Recompute::off, Recompute::selective}) {
+            const bool block = k + 1 == layout_.stages[s][c].modes.size();
+            const PlannedLayers change{static_cast<int>(s), static_cast<int>(c), block ? -1 : static_cast<int>(k), 1, from};
+            if (!turn(change, 1)) continue;
+            RecomputeStep tried = now(change);
+            turn(change, -1);
+            if (found && !(tried.step < out.step || (tried.step == out.step && tried.peak < out.peak))) continue;
+            found = true;
+            best = change;
+            out = std::move(tried);
+          }
+    if (found) turn(best, 1);
+    return found;
+  }
+
+ private:
+  /// sign 1: one layer of that mode becomes full; -1: back again. False when there is none.
+  bool turn(const PlannedLayers& change, std::int64_t sign) {
+    layout::Chunk& chunk = layout_.stages[static_cast<std::size_t>(change.stage)][static_cast<std::size_t>(change.chunk)];
+    const std::size_t k = change.kind < 0 ? chunk.modes.size() - 1 : static_cast<std::size_t>(change.kind);
+    layout::KindModes& modes = chunk.modes[k];
+    const std::int64_t layers = change.kind < 0 ? chunk.mtp_blocks : chunk.layers_by_kind[k];
+    const std::int64_t there = change.mode == Recompute::selective ? modes.selective : layers - modes.selective - modes.full;
+    if (sign > 0 && there <= 0) return false;
+    modes.full += sign;
+    if (change.mode == Recompute::selective) modes.selective -= sign;
+    if (change.kind >= 0) {
+      chunk.full_recompute += sign;
+      if (change.mode == Recompute::selective) chunk.selective_recompute -= sign;
+    }
+    full_ += sign;
+    return true;
+  }
+
+  Planned& with_;
+  const ParallelConfig& config_;
+  layout::StageLayout layout_;
+  std::int64_t full_ = 0;
+};
+
+}  // namespace
+
+std::vector<RecomputeStep> recompute_potentials(const Scenario& scenario, const ParallelConfig& config) {
+  Planned with(scenario, config);
+  Tightening plans(with, config);
+  std::vector<RecomputeStep> out{plans.now({.count = 0})};
+  for (RecomputeStep step; plans.next(step);) out.push_back(step);
+  const Bytes budget = with.memory.budget();
+  std::erase_if(out, [&](const RecomputeStep& step) { return step.peak > budget; });
   return out;
 }
 

@@ -45,7 +45,7 @@ const std::map<std::string, std::string> kPublicHeader{
     {"units", "core"},        {"result", "core"},          {"diagnostic", "core"},   {"version", "core"}, {"output_check", "core"},      {"model_spec", "model"},
     {"device", "device"},     {"parallel_config", "run"},  {"run_spec", "run"},      {"framework_profile", "run"}, {"ops", "ops"},
     {"scenario", "layout"},   {"schedule", "layout"},     {"memory", "memory"},        {"perf", "perf"},         {"calibration", "calibration"},
-    {"search_space", "space"}, {"search", "search"},       {"study", "study"},       {"plan", "plan"}, {"balance", "plan"}, {"balance_report", "report"}, {"data_store", "formats"}, {"formats", "formats"},   {"resolved", "formats"}, {"report", "report"},
+    {"search_space", "space"}, {"search", "search"},       {"study", "study"},       {"plan", "plan"}, {"balance", "plan"}, {"balance_report", "report"}, {"potentials", "plan"}, {"potentials_report", "report"}, {"data_store", "formats"}, {"formats", "formats"},   {"resolved", "formats"}, {"report", "report"},
     {"validation", "report"}, {"fit", "report"}, {"ratios", "calibration"}, {"fingerprint", "measured"}, {"compare", "measured"}, {"verify", "verify"}, {"classify", "traces"}, {"campaign", "harness"}, {"bench", "harness"}, {"nd", "harness"},
 };
 

@@ -67,7 +67,7 @@ TEST_CASE("Unknown names are refused with the nearest") {
 }
 
 TEST_CASE("Options of the predecessor that are not there yet are refused, never ignored") {
-  for (const char* option : {"-ao", "-rp", "--host_link_gibps 3", "--max-candidates 3"}) {
+  for (const char* option : {"-ao", "--host_link_gibps 3", "--max-candidates 3"}) {
     INFO(option);
     refused(kLlama + " " + option, 2, "not available in this version");
   }

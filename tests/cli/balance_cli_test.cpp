@@ -54,6 +54,25 @@ TEST_CASE("Balanced layers, -k: the layout is written back and priced the same w
   CHECK(list[3]["type"] == "TAIL");
 }
 
+TEST_CASE("Potentials, -rp: a row per plan, from the ranked plan to full recompute") {
+  const Folder folder("potentials");
+  const std::string llama = "-y llama-3.1-70b -d 64 -A A2 --seq-length 8192 --set tp=4 --set pp=4 --set vpp=1 -ar -t 1 ";
+  const auto outcome = run_nd(llama + "-rp -o " + folder.path("out"));
+  INFO(outcome.err);
+  REQUIRE(outcome.status == 0);
+  const std::string text = read_file(folder.path("out/recompute_potentials.csv"));
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) lines.push_back(text.substr(at, text.find('\n', at) - at));
+  REQUIRE(lines.size() > 10);
+  CHECK(lines[0].find("rank,step,tp,pp,") == 0);
+  CHECK(lines[1].find("1,0,4,4,") == 0);
+  CHECK_THAT(lines.back(), Contains(",80,") && !Contains(" off") && Contains("stage 3 chunk 0 kind 0: 20 full"));  // all 80 layers
+  CHECK_THAT(read_file(folder.path("out/recompute_potentials.svg")), Contains("step time, s") && Contains("80 layers in full"));
+  CHECK_THAT(run_nd(llama + "-rp").err, Contains("error: -rp: needs -o"));
+  CHECK_THAT(run_nd(llama + "-rp --recompute off selective -o " + folder.path("none")).err, Contains("error: -rp: recomputes layers in full, which --recompute leaves out"));
+  CHECK_THAT(run_nd("-y llama-3.1-70b -d 64 -A A2 -rp -o " + folder.path("none")).err, Contains("error: -rp: needs -ar"));
+}
+
 TEST_CASE("Balanced layers, -k: chunks, what has no layout, ranks that are not there") {
   const std::string llama = "-y llama-3.1-70b -d 64 -A H100 -b 128 --set tp=8 -t 2 --json - ";
   const auto chunks = run_nd(llama + "--set pp=4 --set vpp=5 -k 1");

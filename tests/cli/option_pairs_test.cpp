@@ -46,6 +46,7 @@ const std::map<std::string, std::vector<std::string>> kSamples{
     {"--set", {"--set", "zero=1"}},
     {"--recompute", {"--recompute", "full"}},
     {"--auto_recompute", {"-ar"}},
+    {"--recompute_potentials", {"-rp"}},
     {"--swap_opt_state", {"-swap_os"}},
     {"--ppb_k", {"-k", "0"}},
     {"--manual_pipeline_balance", {"-mppb"}},  // refused: the model states no pipeline

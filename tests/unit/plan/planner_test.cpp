@@ -7,6 +7,7 @@
 #include "nd/memory.hpp"
 #include "nd/perf.hpp"
 #include "nd/plan.hpp"
+#include "nd/potentials.hpp"
 #include "nd/search.hpp"
 #include "plan/planner.hpp"
 #include "space/enumerate.hpp"
@@ -224,6 +225,32 @@ TEST_CASE("With all the memory there is nothing is recomputed and the price is t
       }
     }
   }
+}
+
+TEST_CASE("Potentials go from the plan to full recompute, one layer a step, each the cheapest of that step") {
+  std::size_t sequences = 0;
+  for (Scenario scenario : requests()) {
+    scenario.cluster.device.memory.usable = Bytes{1024 * kGiB};  // nothing is left out
+    for (const ParallelConfig& config : strategies(scenario)) {
+      if (config.pp == 1 || config.micro_batch_size > 1) continue;
+      const auto steps = recompute_potentials(scenario, config);
+      const std::int64_t layers = scenario.model.layers() + scenario.model.mtp_depth;
+      INFO(to_text(config));
+      REQUIRE(steps.size() == static_cast<std::size_t>(layers) + 1);
+      CHECK(steps.front().step.value == Approx(estimate_time(scenario, config).step.value).epsilon(1e-12));
+      CHECK(steps.front().changed.count == 0);
+      ParallelConfig full = config;
+      full.recompute = Recompute::full;
+      CHECK(steps.back().step.value == Approx(estimate_time(scenario, full).step.value).epsilon(1e-12));
+      CHECK(steps.back().peak.value == Approx(estimate_memory(scenario, full).peak().reserved.value).epsilon(1e-12));
+      for (std::size_t i = 0; i < steps.size(); ++i) {
+        CHECK(steps[i].full_layers == static_cast<std::int64_t>(i));  // with this much memory the plan keeps everything
+        if (i > 0) CHECK(steps[i].changed.count == 1);
+      }
+      if (++sequences > 40) return;
+    }
+  }
+  CHECK(sequences > 10);
 }
 
 TEST_CASE("A strategy that fits with a mixed plan only is found with per_layer and absent without") {
