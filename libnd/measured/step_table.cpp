@@ -152,7 +152,21 @@ class ClassifiedTable {
     formats::CsvRecord cells(table_, row, problems_);
     for (std::size_t i = 0; i < columns_.size(); ++i) read_cell(cells, table_.header[i], columns_[i], out);
     if (out.time <= 0 && out.skipped.empty()) out.skipped = "no measured step time";
+    if (out.skipped.empty()) check_parts(out);
     return out;
+  }
+
+  /// Exposed parts of a step are parts of it: more is another unit, a part counted twice, or hidden time.
+  void check_parts(const MeasuredStep& row) {
+    constexpr double kClock = 1.02;  // profilers and trainers read clocks of their own
+    double parts = 0;
+    for (const auto& column : row.columns) parts += column.value_or(0);
+    if (!(parts > kClock * row.time)) return;
+    auto warning = make_diagnostic(Errc::conflict, {table_.file, row.line, 0, {}},
+                                   "comp and the waits are " + std::to_string(std::lround(100 * parts / row.time)) + " % of the step",
+                                   "one of them has another unit, or counts time that is hidden behind another");
+    warning.severity = Severity::warning;
+    notes_.push_back(std::move(warning));
   }
 
   void read_cell(formats::CsvRecord& cells, const std::string& name, const Column& column, MeasuredStep& out) {

@@ -27,6 +27,21 @@ double part(const nd::MeasuredStep& step, MeasuredColumn column) { return step.c
 
 }  // namespace
 
+TEST_CASE("parts that are more than the step are said", "[measured]") {
+  const auto notes = [](const std::string& rows) {
+    const nd::testing::TextFile file("parts.csv", "DP,time,comp,dp_wait\n" + rows);
+    const auto table = nd::read_step_table(file.path());
+    REQUIRE(table);
+    return table->notes;
+  };
+  CHECK(notes("8,5000,4000,1000\n8,5000,4000,1090\n").empty());  // 101.8 %: two clocks
+  const auto found = notes("8,5000,4000,1000\n8,5000,4000,2000\n");
+  REQUIRE(found.size() == 1);
+  CHECK(found.front().where.line == 3);
+  CHECK(found.front().severity == nd::Severity::warning);
+  CHECK(found.front().message == "comp and the waits are 120 % of the step");
+}
+
 TEST_CASE("a classified table: milliseconds, degrees, switches", "[measured]") {
   const auto table = read(
       "DP,MP,SP,recompute,time,comp,dp_wait,mp_wait,sp_wait,op_wait,step_trainer,peak_mem_gib\n"
